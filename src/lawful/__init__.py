@@ -1,0 +1,3 @@
+"""lawful: learn several outputs that must obey a law."""
+
+__version__ = "0.1.0"
