@@ -1,3 +1,76 @@
-"""lawful: learn several outputs that must obey a law."""
+"""lawful: learn several outputs that must obey a law.
+
+>>> from lawful import ConstrainedRegressor, Equations
+>>> model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
+"""
+
+from lawful import datasets, decoders, estimators, kernels, losses, metrics, sets, surrogates
+from lawful.decoders import Decoding, project
+from lawful.estimators import ConstrainedRegressor, DecodingError, DecodingWarning
+from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
+from lawful.sets import (
+    Affine,
+    Ball,
+    Box,
+    Ellipsoid,
+    Equations,
+    Inflated,
+    Intersection,
+    Penalized,
+    PointCloud,
+    PositiveSemidefinite,
+    Product,
+    Reals,
+    Rotations,
+    Simplex,
+    Sphere,
+    Stiefel,
+    Union,
+)
+from lawful.surrogates import KernelRidge
+from lawful.tasks import stack_tasks
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Absolute",
+    "Affine",
+    "Ball",
+    "Box",
+    "ConstrainedRegressor",
+    "Decoding",
+    "DecodingError",
+    "DecodingWarning",
+    "Ellipsoid",
+    "Equations",
+    "Hinge",
+    "Huber",
+    "Inflated",
+    "Intersection",
+    "KernelRidge",
+    "Logistic",
+    "Mixed",
+    "Penalized",
+    "Pinball",
+    "PointCloud",
+    "PositiveSemidefinite",
+    "Product",
+    "Reals",
+    "Rotations",
+    "Simplex",
+    "Sphere",
+    "Square",
+    "Stiefel",
+    "Union",
+    "ZeroOne",
+    "datasets",
+    "decoders",
+    "estimators",
+    "kernels",
+    "losses",
+    "metrics",
+    "project",
+    "sets",
+    "stack_tasks",
+    "surrogates",
+]

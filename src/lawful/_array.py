@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from array_api_compat import array_namespace, is_numpy_namespace, is_torch_array
 from array_api_compat import device as device_of
 
@@ -19,10 +20,12 @@ __all__ = [
     "Array",
     "array_namespace",
     "device_of",
+    "eigh",
     "is_numpy_namespace",
     "like",
     "put_rows",
-    "solve_small",
+    "segment_sum",
+    "solve_lower",
     "take_rows",
     "to_numpy",
 ]
@@ -63,19 +66,37 @@ def put_rows(x: Array, idx: Array, values: Array) -> Array:
     return xp.where(xp.reshape(chosen, (-1,) + (1,) * (x.ndim - 1)), gathered, x)
 
 
-def solve_small(A: Array, b: Array) -> Array:
-    """Solve A z = b for a batch: A (m, k, k), b (m, k). Closed forms for k <= 2, LAPACK beyond.
+def segment_sum(values: Array, segments: Array, count: int) -> Array:
+    """out[g] = sum of the rows of `values` (n, k) with segments[i] = g: scatter-add is not in the standard."""
+    xp = array_namespace(values)
+    segments = to_numpy(segments)
+    if is_numpy_namespace(xp):
+        out = np.zeros((count, values.shape[1]), dtype=values.dtype)
+        np.add.at(out, segments, values)
+        return out
+    if is_torch_array(values):
+        out = xp.zeros((count, values.shape[1]), dtype=values.dtype, device=values.device)
+        return out.index_add(0, xp.asarray(segments, device=values.device), values)
+    return like(segments[None, :] == np.arange(count)[:, None], values) @ values
 
-    A batch of thousands of 1x1 and 2x2 systems is the common case of the decoders (one or two equations), where
-    the closed form is ten times faster than a batched LAPACK call.
-    """
-    xp = array_namespace(A, b)
-    k = A.shape[-1]
-    if k == 1:
-        return b / A[:, 0, :]
-    if k == 2:
-        det = A[:, 0, 0] * A[:, 1, 1] - A[:, 0, 1] * A[:, 1, 0]
-        z0 = A[:, 1, 1] * b[:, 0] - A[:, 0, 1] * b[:, 1]
-        z1 = A[:, 0, 0] * b[:, 1] - A[:, 1, 0] * b[:, 0]
-        return xp.stack([z0, z1], axis=1) / det[:, None]
-    return xp.linalg.solve(A, b[:, :, None])[:, :, 0]
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix (LAPACK's divide and conquer where there is a choice)."""
+    xp = array_namespace(A)
+    if A.shape[0] == 0:
+        return xp.zeros(0, dtype=A.dtype, device=device_of(A)), A
+    if is_numpy_namespace(xp):
+        return scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    return tuple(xp.linalg.eigh(A))
+
+
+def solve_lower(L: Array, B: Array, transpose: bool = False) -> Array:
+    """L^-1 B, or L^-T B, for a lower triangular L: a triangular solve is not in the standard."""
+    xp = array_namespace(L, B)
+    if is_numpy_namespace(xp):
+        return scipy.linalg.solve_triangular(L, B, lower=True, trans=int(transpose), check_finite=False)
+    if is_torch_array(L):
+        if transpose:
+            return xp.linalg.solve_triangular(L.mT, B, upper=True)
+        return xp.linalg.solve_triangular(L, B, upper=False)
+    return xp.linalg.solve(L.T if transpose else L, B)

@@ -1,0 +1,32 @@
+"""Decoders: argmin over the constraint set, with a certificate per row."""
+
+from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
+from lawful.decoders.convex import ConvexDescent
+from lawful.decoders.coordinate import Coordinate
+from lawful.decoders.dispatch import choose, decode
+from lawful.decoders.enumeration import Enumeration
+from lawful.decoders.newton import Newton
+from lawful.decoders.project import project
+from lawful.decoders.projection import FormProjection, Projection
+from lawful.decoders.riemannian import Riemannian
+
+__all__ = [
+    "INFEASIBLE",
+    "LOW_CONFIDENCE",
+    "NOT_CONVERGED",
+    "OK",
+    "STATUS",
+    "ConvexDescent",
+    "Coordinate",
+    "Decoder",
+    "Decoding",
+    "Enumeration",
+    "FormProjection",
+    "Newton",
+    "Projection",
+    "Riemannian",
+    "choose",
+    "decode",
+    "project",
+    "stack",
+]

@@ -57,6 +57,17 @@ class Decoding:
         return replace(self, **changes)
 
 
+FIELDS = ("c", "value", "residual", "code", "iterations", "margin")
+
+
+def stack(parts: list[Decoding]) -> Decoding:
+    """The decodings of consecutive batches as one."""
+    if len(parts) == 1:
+        return parts[0]
+    xp = array_namespace(parts[0].c)
+    return Decoding(**{field: xp.concat([getattr(part, field) for part in parts]) for field in FIELDS})
+
+
 Decode = Callable[..., Decoding]
 
 

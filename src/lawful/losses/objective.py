@@ -9,14 +9,18 @@ Its shapes:
 * `QuadraticForm`: the square loss with a full output metric: (c - w)^T Q (c - w).
 
 Every one offers `shape`, `doubtful`, `center`, `value`, `costs`, `tasks`, `rows`; separable ones add `table`, smooth
-ones (`SmoothObjective` and the quadratic two) `gradient` and `curvature`, the quadratic two `hessian`. `doubtful` marks the rows whose scores carry no usable confidence (some a_t(x) <= 0).
+ones (`SmoothObjective` and the quadratic two) `gradient` and `curvature`, the quadratic two `hessian`, the output metric
+`unit` that is already inside them and `mass` = sum_t a_t(x) before it was. `doubtful` marks the rows whose scores carry
+no usable confidence (some a_t(x) <= 0).
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from lawful._array import Array, array_namespace, take_rows
+from lawful._small import dot, total
 
 TINY = 1e-8  # a_t(x) is about 1 near the data; below this b_t(x)/a_t(x) is rounding noise
 
@@ -28,6 +32,12 @@ def positive_part_center(a: Array, b: Array) -> Array:
     return xp.where(a > 0, b / safe, xp.zeros_like(b))
 
 
+def _terms(a: Array, b: Array, c: Array) -> Array:
+    """a c^2 - 2 b c, plus the constant b^2/a where a > 0."""
+    xp = array_namespace(c)
+    return xp.where(a > 0, a * (c - positive_part_center(a, b)) ** 2, a * c**2 - 2 * b * c)
+
+
 class Quadratic:
     """sum_t a_t c_t^2 - 2 b_t c_t up to a constant of the row (`ex:ls-and-mtl`); any sign of a_t.
 
@@ -35,23 +45,31 @@ class Quadratic:
     w = b/a on the tasks with a_t > 0.
     """
 
-    def __init__(self, a: Array, b: Array, doubtful: Array | None = None) -> None:
+    def __init__(self, a: Array, b: Array, doubtful: Array | None = None, unit: Array | None = None) -> None:
         xp = array_namespace(a, b)
         self.a, self.b = a, b
         self.shape: tuple[int, int] = a.shape
         self.doubtful = xp.any(a <= 0, axis=1) if doubtful is None else doubtful
+        self.unit = xp.ones(a.shape[1], dtype=a.dtype) if unit is None else unit
 
     @property
+    def mass(self) -> Array:
+        return array_namespace(self.a).sum(self.a / self.unit, axis=1)
+
+    @cached_property
     def center(self) -> Array:
         """The unconstrained minimiser b/a where a > 0, and 0 where no minimiser exists."""
         return positive_part_center(self.a, self.b)
 
-    def _terms(self, a: Array, b: Array, c: Array) -> Array:
-        xp = array_namespace(c)
-        return xp.where(a > 0, a * (c - positive_part_center(a, b)) ** 2, a * c**2 - 2 * b * c)
+    @cached_property
+    def _convex(self) -> bool:
+        return bool(array_namespace(self.a).all(self.a > 0))
 
     def value(self, c: Array) -> Array:
-        return array_namespace(c).sum(self._terms(self.a, self.b, c), axis=1)
+        a, b = self.a, self.b
+        if self._convex:
+            return dot(a * (c - self.center), c - self.center)
+        return total(_terms(a, b, c))
 
     def gradient(self, c: Array) -> Array:
         return 2 * (self.a * c - self.b)
@@ -64,7 +82,7 @@ class Quadratic:
         return 2 * self.a[:, :, None] * xp.eye(self.shape[1], dtype=c.dtype)[None, :, :]
 
     def table(self, t: int, v: Array) -> Array:
-        return self._terms(self.a[:, t, None], self.b[:, t, None], v[None, :])
+        return _terms(self.a[:, t, None], self.b[:, t, None], v[None, :])
 
     def costs(self, points: Array) -> Array:
         xp = array_namespace(points)
@@ -75,18 +93,27 @@ class Quadratic:
     def tasks(self, idx: list[int]) -> Quadratic:
         xp = array_namespace(self.a)
         at = xp.asarray(idx)
-        return Quadratic(xp.take(self.a, at, axis=1), xp.take(self.b, at, axis=1), self.doubtful)
+        return Quadratic(xp.take(self.a, at, axis=1), xp.take(self.b, at, axis=1), self.doubtful, xp.take(self.unit, at))
 
     def rows(self, idx: Array) -> Quadratic:
-        return Quadratic(take_rows(self.a, idx), take_rows(self.b, idx), take_rows(self.doubtful, idx))
+        part = Quadratic(take_rows(self.a, idx), take_rows(self.b, idx), take_rows(self.doubtful, idx), self.unit)
+        if "center" in self.__dict__:
+            part.__dict__["center"] = take_rows(self.center, idx)
+        if self.__dict__.get("_convex"):
+            part.__dict__["_convex"] = True
+        return part
 
 
 class QuadraticForm:
     """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric."""
 
-    def __init__(self, Q: Array, w: Array, doubtful: Array | None = None) -> None:
+    def __init__(
+        self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, mass: Array | None = None
+    ) -> None:
         xp = array_namespace(Q, w)
         self.Q, self.w = Q, w
+        self.unit = xp.eye(w.shape[1], dtype=w.dtype) if unit is None else unit
+        self.mass = xp.full((w.shape[0],), float(w.shape[1]), dtype=w.dtype) if mass is None else mass
         self.shape: tuple[int, int] = w.shape
         self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool) if doubtful is None else doubtful
 
@@ -119,28 +146,36 @@ class QuadraticForm:
         Qw = self._apply(self.w)
         return quadratic - 2 * (Qw @ P) + xp.sum(self.w * Qw, axis=1)[:, None]
 
+    def couples(self, idx: list[int]) -> bool:
+        """Whether the metric ties these tasks to others, so that they cannot be decoded alone."""
+        xp = array_namespace(self.unit)
+        others = [t for t in range(self.shape[1]) if t not in set(idx)]
+        if not others:
+            return False
+        mine, theirs = xp.asarray(idx), xp.asarray(others)
+        of_metric = xp.take(xp.take(self.unit, mine, axis=0), theirs, axis=1)
+        of_rows = xp.take(xp.take(self.Q, mine, axis=1), theirs, axis=2)
+        return bool(xp.any(of_metric != 0)) or bool(xp.any(of_rows != 0))
+
     def tasks(self, idx: list[int]) -> QuadraticForm:
-        """Only when the chosen tasks do not interact with the others."""
+        """Only when the chosen tasks do not interact with the others (see `couples`)."""
+        if self.couples(idx):
+            raise TypeError("QuadraticForm: the output metric couples these tasks with others; use a diagonal metric")
         xp = array_namespace(self.Q)
         at = xp.asarray(idx)
-        others = [t for t in range(self.shape[1]) if t not in set(idx)]
-        rows = xp.take(self.Q, at, axis=1)
-        if others and bool(xp.any(xp.take(rows, xp.asarray(others), axis=2) != 0)):
-            raise TypeError(
-                "QuadraticForm: the output metric couples these tasks with others; a diagonal metric would do"
-            )
-        return QuadraticForm(xp.take(rows, at, axis=2), xp.take(self.w, at, axis=1), self.doubtful)
+        square = xp.take(xp.take(self.Q, at, axis=1), at, axis=2)
+        unit = xp.take(xp.take(self.unit, at, axis=0), at, axis=1)
+        return QuadraticForm(square, xp.take(self.w, at, axis=1), self.doubtful, unit, self.mass)
 
     def rows(self, idx: Array) -> QuadraticForm:
-        return QuadraticForm(take_rows(self.Q, idx), take_rows(self.w, idx), take_rows(self.doubtful, idx))
+        parts = (take_rows(self.Q, idx), take_rows(self.w, idx), take_rows(self.doubtful, idx))
+        return QuadraticForm(*parts, self.unit, take_rows(self.mass, idx))
 
 
 class Objective:
     """sum_t sum_k s_tk(x) l_t(c_t, y_tk): scores[t] (m, k_t), atoms[t] (k_t,), one loss per task."""
 
-    def __init__(
-        self, losses: list[Any], scores: list[Array], atoms: list[Array], doubtful: Array | None = None
-    ) -> None:
+    def __init__(self, losses: list[Any], scores: list[Array], atoms: list[Array], doubtful: Array | None = None) -> None:
         self.losses, self.scores, self.atoms = losses, scores, atoms
         self.shape: tuple[int, int] = (scores[0].shape[0], len(scores))
         if doubtful is None:
@@ -179,8 +214,8 @@ class Objective:
         return sum(columns[1:], start=columns[0])
 
     def tasks(self, idx: list[int]) -> Objective:
-        pick = [list(map(xs.__getitem__, idx)) for xs in (self.losses, self.scores, self.atoms)]
-        return type(self)(*pick, doubtful=self.doubtful)
+        losses, scores, atoms = ([xs[t] for t in idx] for xs in (self.losses, self.scores, self.atoms))
+        return type(self)(losses, scores, atoms, self.doubtful)
 
     def rows(self, idx: Array) -> Objective:
         scores = [take_rows(s, idx) for s in self.scores]

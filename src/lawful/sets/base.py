@@ -11,8 +11,9 @@ Every set offers
 and, where mathematics has it, any of these capabilities, which the decoders ask for by name:
 
 * `project(b, a)`: argmin over C of sum_t a_t c_t^2 - 2 b_t c_t, row by row, *any sign of a* (exact);
-* `gamma(c)` (m, P) and `jacobian(c)` (m, P, T): equalities gamma(c) = 0;
-* `slack(c)` (m, R) and `slack_jacobian(c)`: inequalities slack(c) <= 0;
+* `equality(c)` (m, P) and `equality_jacobian(c)` (m, P, T): equality(c) = 0, the paper's gamma;
+* `inequality(c)` (m, R) and `inequality_jacobian(c)`: inequality(c) <= 0;
+* `curvature(c, nu)`: sum over all those functions, equalities first, of nu_p times their Hessian;
 * `nearest(c)`: Euclidean projection, with `convex = True` when the set is convex;
 * `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold;
 * `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set;
@@ -27,6 +28,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, to_numpy
+from lawful._small import peak
 
 
 class ConstraintSet(BaseEstimator):
@@ -52,13 +54,13 @@ class ConstraintSet(BaseEstimator):
         return self
 
     def residual(self, c: Array) -> Array:
-        """(m,) violation of the law: max |gamma| and max(slack, 0); 0 means inside."""
+        """(m,) violation of the law: the largest |equality| or positive inequality; 0 means inside."""
         xp = array_namespace(c)
-        worst = xp.zeros(c.shape[0], dtype=c.dtype)
-        if hasattr(self, "gamma"):
-            worst = xp.maximum(worst, xp.max(xp.abs(self.gamma(c)), axis=1))
-        if hasattr(self, "slack"):
-            worst = xp.maximum(worst, xp.max(self.slack(c), axis=1))
+        worst = xp.zeros_like(c[:, 0])
+        if hasattr(self, "equality"):
+            worst = xp.maximum(worst, peak(self.equality(c)))
+        if hasattr(self, "inequality"):
+            worst = xp.maximum(worst, xp.max(self.inequality(c), axis=1))
         return worst
 
     def contains(self, c: Array, tol: float = 1e-8) -> Array:
@@ -77,6 +79,4 @@ class ConstraintSet(BaseEstimator):
 def check_width(name: str, expected: int, n_tasks: int) -> None:
     """One wording for every set whose parameters fix the number of outputs."""
     if expected != n_tasks:
-        raise ValueError(
-            f"{name} describes {expected} outputs, but Y has {n_tasks} columns; give it matching parameters"
-        )
+        raise ValueError(f"{name} describes {expected} outputs, but Y has {n_tasks} columns; give it matching parameters")

@@ -1,0 +1,17 @@
+"""The regress step: encoded labels in, g_t(x) out."""
+
+from lawful.surrogates.base import Surrogate
+from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
+from lawful.surrogates.primal import PrimalFactor
+from lawful.surrogates.regressor import RegressorSurrogate
+from lawful.surrogates.ridge import KernelRidge
+
+__all__ = [
+    "CholeskyFactor",
+    "Factor",
+    "KernelRidge",
+    "PrimalFactor",
+    "RegressorSurrogate",
+    "SpectralFactor",
+    "Surrogate",
+]

@@ -1,0 +1,55 @@
+# Every target makes its own .venv: python3, pip, venv and make are all a machine needs.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+DATA ?= $(LAWFUL_DATA)
+
+.PHONY: demo test test-slow test-torch test-data lint bench docs reproduce clean
+
+$(RUN):
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable ".[plot]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## circle and lemniscate from 100 noisy points: a table, and a picture in out/
+	$(RUN) examples/demo.py --out out
+
+test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
+	$(RUN) -m pytest -n 2 --dist loadgroup -q
+
+test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
+	$(RUN) -m pytest -n 2 -q -m slow
+
+test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
+	$(RUN) -m pip install --quiet torch==2.13.0
+	$(RUN) -m pytest -q -m torch
+
+test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
+	LAWFUL_DATA="$(DATA)" $(RUN) -m pytest -q -m data
+
+lint: $(VENV)/.dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/.dev  ## make bench DATA=folder: every figure in the README
+	$(RUN) benchmarks/lemniscate.py
+	$(RUN) benchmarks/metrics.py --data "$(DATA)"
+	$(RUN) benchmarks/distillation.py --data "$(DATA)"
+
+docs: $(VENV)/.dev  ## API reference in docs/_build
+	$(RUN) -m pip install --quiet "pdoc>=14"
+	$(RUN) -m pdoc --output-directory docs/_build lawful
+
+reproduce: $(VENV)/.dev  ## the paper's synthetic experiment
+	$(RUN) benchmarks/synthetic.py --out out
+
+clean:
+	rm -rf $(VENV) out docs/_build

@@ -1,0 +1,245 @@
+"""Decoders of composed sets; each hands its parts to `decode`, which it receives as an argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lawful._array import Array, array_namespace, like, put_rows, take_rows
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
+from lawful.sets.round import Ball
+
+
+class Blocks(Decoder):
+    """Product of sets: blocks of outputs are decoded on their own, because the objective is separable."""
+
+    needs_objective = ("tasks",)
+    needs_set = ("blocks_",)
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        if not lacks and hasattr(F, "couples") and any(F.couples(idx) for _, idx in C.blocks_):
+            lacks.append("an output metric that does not couple the blocks (metric='residual' is diagonal)")
+        return lacks
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        parts = [(decode(F.tasks(idx), part), idx) for part, idx in C.blocks_]
+        order = [t for _, idx in parts for t in idx]
+        stacked = xp.concat([d.c for d, _ in parts], axis=1)
+        c = xp.take(stacked, xp.asarray([order.index(t) for t in range(F.shape[1])]), axis=1)
+        residual, code, iterations, margin = (
+            parts[0][0].residual,
+            parts[0][0].code,
+            parts[0][0].iterations,
+            parts[0][0].margin,
+        )
+        for d, _ in parts[1:]:
+            residual = xp.maximum(residual, d.residual)
+            code = xp.maximum(code, d.code)  # codes are ordered from good to bad
+            iterations = xp.maximum(iterations, d.iterations)
+            margin = xp.minimum(margin, d.margin)  # the cheapest change of branch is in one block
+        return finish(F, C, c, code=code, iterations=iterations, margin=margin, residual=residual)
+
+
+class BestMember(Decoder):
+    """Union of sets: decode over each member, keep the cheapest; codes decide before values."""
+
+    needs_set = ("members_", "is_union")
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        best = decode(F, C.members_[0])
+        for member in C.members_[1:]:
+            other = decode(F, member)
+            better = (other.code < best.code) | ((other.code == best.code) & (other.value < best.value))
+            same = xp.max(abs(other.c - best.c), axis=1) <= 1e-9 * (1 + xp.max(abs(best.c), axis=1))
+            gap = xp.where(same, xp.full_like(best.value, xp.inf), abs(other.value - best.value))
+            pick = better[:, None]
+            margin = xp.minimum(xp.where(better, other.margin, best.margin), gap)
+            best = Decoding(
+                c=xp.where(pick, other.c, best.c),
+                value=xp.where(better, other.value, best.value),
+                residual=xp.where(better, other.residual, best.residual),
+                code=xp.where(better, other.code, best.code),
+                iterations=xp.maximum(best.iterations, other.iterations),
+                margin=margin,
+            )
+        return best
+
+
+def soften(F: Any, K: Array) -> tuple[Any, Any, Array]:
+    r"""min over r of F(c + r) + r'K r, as an objective in c, and the way from c to c + r.
+
+    For F = (z - w)'A(z - w): the objective in c is (c - w)' (A^{-1} + K^{-1})^{-1} (c - w) and z = (A + K)^{-1}(A w + K c)
+    (erratum E2: with A = diag(a), A w = b, never b/a). A minimiser exists where A + K is positive: the third value says so.
+    """
+    xp = array_namespace(K)
+    if hasattr(F, "a"):
+        total = F.a + K
+        exists = xp.all(total > 0, axis=1)
+        total = xp.where(total > 0, total, xp.ones_like(total))
+        soft = type(F)(F.a * K / total, F.b * K / total, F.doubtful, F.unit)
+        return soft, lambda c: (F.b + K * c) / total, exists
+    full = K if K.ndim == 3 else K[:, :, None] * xp.eye(F.shape[1], dtype=F.w.dtype)
+    total = F.Q + full
+    exists = xp.ones(F.shape[0], dtype=xp.bool)
+    soft = type(F)(F.Q @ xp.linalg.solve(total, full), F.w, F.doubtful, F.unit, F.mass)
+
+    def back(c: Array) -> Array:
+        rhs = F.Q @ F.w[:, :, None] + full @ c[:, :, None]
+        return xp.linalg.solve(total, rhs)[:, :, 0]
+
+    return soft, back, exists
+
+
+class Penalty(Decoder):
+    """l_mu of the paper (last Example of the Appendix, corrected): one reweighted decode, then a convex combination."""
+
+    needs_set = ("base_", "mu")
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        return lacks + (
+            [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
+        )
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        kappa = F.mass / C.mu
+        K = kappa[:, None] * F.unit[None, :] if F.unit.ndim == 1 else kappa[:, None, None] * F.unit[None, :, :]
+        soft, back, exists = soften(F, K)
+        inner = decode(soft, C.base_)
+        z = xp.where(exists[:, None], back(inner.c), inner.c)
+        price = inner.value  # min over c of the softened form = F(z) + kappa |z - c|^2 up to the row's constant
+        code = xp.where(exists, inner.code, xp.maximum(inner.code, xp.ones_like(inner.code)))
+        return finish(F, C, z, code=code, iterations=inner.iterations, margin=inner.margin, value=price)
+
+
+class Inflation(Decoder):
+    r"""C_delta, exactly, also when the tasks have different weights.
+
+    min over c in C, |r| <= delta of F(c + r) has the Lagrangian F(c + r) + nu (|r|^2 - delta^2), which for each nu is the
+    penalised problem that `soften` solves; |r(nu)| falls as nu grows. So: if the nearest point of C to the unconstrained
+    prediction w is within delta, w is the answer; else bisect on log nu until |r| = delta. Over a nonconvex C |r(nu)| may jump
+    past delta; alternating minimisation over c and r (each step exact) from both ends of the bracket finishes the work. Equal
+    weights need no search: the residual is clipped (ex:ls-and-perturbations).
+    """
+
+    needs_set = ("base_", "delta")
+    needs_objective = ("rows",)
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        return lacks + (
+            [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
+        )
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        exact = decode(F, C.base_)
+        if C.delta == 0:
+            return exact
+        if C.norm == "objective":
+            return self._clip(F, C, exact)
+        if hasattr(C.base_, "points_"):
+            return self._cloud(F, C, exact)
+        return self._tube(F, C, exact, decode)
+
+    def _cloud(self, F: Any, C: Any, exact: Decoding) -> Decoding:
+        """A finite base set: best first. |w - c|_A - sqrt(a_max) delta bounds the cost of c + r from below."""
+        xp = array_namespace(exact.c)
+        points = like(C.base_.points_, exact.c)
+        cost = F.costs(points)
+        if hasattr(F, "a") and bool(xp.all(F.a > 0)):
+            reach = C.delta * xp.sqrt(xp.max(F.a, axis=1))
+            bound = xp.sqrt(xp.where(cost > 0, cost, xp.zeros_like(cost))) - reach[:, None]
+            bound = xp.where(bound > 0, bound, xp.zeros_like(bound)) ** 2
+        else:  # no bound: every point is tried
+            bound = xp.full_like(cost, -xp.inf)
+        z, value = exact.c, exact.value
+        columns = xp.arange(cost.shape[1])
+        active = xp.arange(F.shape[0])
+        while active.shape[0]:
+            table = take_rows(bound, active)
+            j = xp.argmin(table, axis=1)
+            part, c = F.rows(active), take_rows(points, j)
+            candidate = c + best_shift(part, c, C.delta)
+            cost_of = part.value(candidate)
+            old, old_value = take_rows(z, active), take_rows(value, active)
+            wins = cost_of < old_value
+            z = put_rows(z, active, xp.where(wins[:, None], candidate, old))
+            value = put_rows(value, active, xp.where(wins, cost_of, old_value))
+            table = xp.where(columns[None, :] == j[:, None], xp.full_like(table, xp.inf), table)
+            bound = put_rows(bound, active, table)
+            active = active[xp.min(table, axis=1) < xp.minimum(cost_of, old_value)]
+        return finish(F, C, z, code=exact.code, margin=exact.margin, residual=xp.zeros_like(value))
+
+    def _clip(self, F: Any, C: Any, exact: Decoding) -> Decoding:
+        """The tube in the row's own weights: the whole delta path costs one projection."""
+        xp = array_namespace(exact.c)
+        length = xp.sqrt(xp.where(exact.value > 0, exact.value, xp.zeros_like(exact.value)))
+        share = xp.where(length > C.delta, C.delta / xp.where(length > 0, length, 1.0), xp.ones_like(length))
+        z = exact.c + share[:, None] * (F.center - exact.c)
+        return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=exact.residual)
+
+    def _tube(self, F: Any, C: Any, exact: Decoding, decode: Decode) -> Decoding:
+        xp = array_namespace(exact.c)
+        w, delta = F.center, C.delta
+        weights = F.curvature(w) / 2
+        sound = xp.all(weights > 0, axis=1)
+        top = xp.max(xp.where(weights > 0, weights, xp.ones_like(weights)), axis=1)
+        low, high = xp.log(top) - 30.0, xp.log(top) + 30.0
+        ends: list[Array] = [exact.c]
+        iterations = exact.iterations
+        c_low = exact.c
+        for _ in range(60):
+            middle = (low + high) / 2
+            soft, back, _ = soften(F, xp.exp(middle)[:, None] * xp.ones_like(w))
+            inner = decode(soft, C.base_)
+            r = xp.sqrt(xp.sum((back(inner.c) - inner.c) ** 2, axis=1))
+            inside = r <= delta
+            low, high = xp.where(inside, low, middle), xp.where(inside, middle, high)
+            c_low = xp.where(inside[:, None], c_low, inner.c)
+            ends = [xp.where((inside & sound)[:, None], inner.c, ends[0])]
+        ends.append(xp.where(sound[:, None], c_low, exact.c))
+        soft, _, _ = soften(F, xp.exp(xp.log(top) - 30.0)[:, None] * xp.ones_like(w))
+        ends.append(xp.where(sound[:, None], decode(soft, C.base_).c, exact.c))  # nearest point, equal weights
+        best, best_c, best_value = exact.c, exact.c, xp.full_like(exact.value, xp.inf)
+        for c in ends:
+            z, c = self._alternate(F, C, c, decode)
+            value = F.value(z)
+            wins = value < best_value
+            best, best_c = xp.where(wins[:, None], z, best), xp.where(wins[:, None], c, best_c)
+            best_value = xp.where(wins, value, best_value)
+        return finish(
+            F, C, best, code=exact.code, iterations=iterations, margin=exact.margin, residual=C.base_.residual(best_c)
+        )
+
+    def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 12) -> tuple[Array, Array]:
+        """Exact steps in r and in c by turns; both lower F(c + r)."""
+        xp = array_namespace(c)
+        z = c + best_shift(F, c, C.delta)
+        for _ in range(rounds):
+            r = z - c
+            moved = shifted(F, r)
+            new = decode(moved, C.base_).c
+            candidate = new + best_shift(F, new, C.delta)
+            better = F.value(candidate) < F.value(z) - 1e-15 * (1 + abs(F.value(z)))
+            if not bool(xp.any(better)):
+                break
+            z, c = xp.where(better[:, None], candidate, z), xp.where(better[:, None], new, c)
+        return z, c
+
+
+def shifted(F: Any, r: Array) -> Any:
+    """F(c + r) as an objective in c."""
+    if hasattr(F, "a"):
+        return type(F)(F.a, F.b - F.a * r, F.doubtful, F.unit)
+    return type(F)(F.Q, F.w - r, F.doubtful, F.unit, F.mass)
+
+
+def best_shift(F: Any, c: Array, delta: float) -> Array:
+    """argmin over |r| <= delta of F(c + r): a ball, so a secular equation; any sign of the weights."""
+    ball = Ball(radius=delta).fit(c)
+    if hasattr(F, "a"):
+        return ball.project(F.b - F.a * c, F.a)
+    return ball.project_form(F.Q, F.w - c)

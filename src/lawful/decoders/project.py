@@ -1,0 +1,52 @@
+"""`lawful.project`: the nearest points of a set, for anyone who has points and a law but nothing to learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from lawful.decoders.base import Decoding
+from lawful.decoders.dispatch import decode
+from lawful.losses.objective import Quadratic
+from lawful.sets.base import ConstraintSet
+
+
+def project(
+    points: Any, constraint: ConstraintSet, weights: Any = None, X: Any = None, certificate: bool = False
+) -> np.ndarray | Decoding:
+    """The point of `constraint` nearest to each row of `points` (m, T), in the metric sum_t weights_t (c_t - p_t)^2.
+
+    Parameters
+    ----------
+    points : (m, T) array
+    constraint : ConstraintSet
+        One that was already fitted to T outputs is used as it is, which saves reading its equations again.
+    weights : (T,) or (m, T) positive array, optional
+    X : (m, d) array, when the constraint depends on inputs
+    certificate : return the whole `Decoding` (residual, status, margin, ...) instead of the points
+
+    >>> from lawful import Sphere, project
+    >>> project([[3.0, 4.0]], Sphere())
+    array([[0.6, 0.8]])
+    """
+    frame_names = [str(c) for c in points.columns] if hasattr(points, "columns") else None
+    p = np.asarray(points, dtype=float)
+    if p.ndim != 2 or not np.isfinite(p).all():
+        raise ValueError(f"project needs finite points of shape (m, T), got shape {p.shape}")
+    a = np.ones_like(p) if weights is None else np.broadcast_to(np.asarray(weights, dtype=float), p.shape)
+    if not (np.isfinite(a) & (a > 0)).all():
+        raise ValueError("project needs positive weights of shape (T,) or (m, T)")
+    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    if getattr(constraint, "n_tasks_", None) == p.shape[1]:
+        C = constraint
+    else:
+        C = clone(constraint).fit(p, outputs=frame_names, inputs=names)
+    if X is not None:
+        X = np.asarray(X, dtype=float)
+        if X.ndim != 2 or len(X) != len(p):
+            raise ValueError(f"project: X has shape {X.shape}, but there are {len(p)} points; give one row of inputs each")
+        C = C.at(X)
+    d = decode(Quadratic(a, a * p), C)
+    return d if certificate else d.c

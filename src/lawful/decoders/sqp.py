@@ -1,0 +1,245 @@
+r"""Batched sequential quadratic programming: local minima of F over {equality = 0, inequality <= 0}, all rows at once.
+
+In units s_t = 1/sqrt(curvature_t / 2), where the square loss is |u - w|^2 whatever the output metric, one step solves
+
+    min_d  1/2 d'H d + grad F . d   subject to   g_p + A_p d = 0 for the active p           (rows of A scaled to norm 1)
+
+by its Schur complement, (A H^{-1} A' + eps I) nu = g - A H^{-1} grad F, d = -H^{-1}(grad F + A' nu); eps lets redundant
+equations pass. An inequality is active when its linearisation is violated or its multiplier is positive (primal-dual
+active set). H is the Hessian of the Lagrangian, H_F + sum nu_p Hess g_p, when the step it gives has positive curvature
+(Newton: quadratic convergence), else H_F alone, which always is positive. A second-order correction along the normals and
+shorter steps where needed keep the merit F + rho |violation|_1 from growing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
+from lawful.sets.restore import constraints, functions
+
+EPS = 1e-13  # relative ridge on the Schur complement
+DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
+
+
+def sequential_quadratic(F: Any, C: Any, c: Array, scale: Array, max_iter: int) -> tuple[Array, Array, Array]:
+    """Local solutions from the starts c: (solutions, converged, iterations), one per row of F."""
+    xp = array_namespace(c)
+    n = c.shape[0]
+    converged = xp.zeros(n, dtype=xp.bool)
+    iterations = xp.zeros(n, dtype=xp.int64)
+    active, part_F, part_C, now, s = xp.arange(n), F, C, c, scale
+    for k in range(max_iter):
+        if active.shape[0] == 0:
+            break
+        new, step = one_step(part_F, part_C, now, s, curved=k > 0)
+        reached = step <= DONE
+        done = reached | xp.isnan(step)
+        finished = active[done]
+        c = put_rows(c, finished, new[done])
+        converged = put_rows(converged, finished, reached[done])
+        iterations = put_rows(iterations, finished, xp.full_like(finished, k + 1))
+        if finished.shape[0]:
+            keep = xp.arange(active.shape[0])[~done]
+            active, now, s = active[~done], take_rows(new, keep), take_rows(s, keep)
+            part_F, part_C = part_F.rows(keep), part_C.rows(keep)
+        else:
+            now = new
+    if active.shape[0]:
+        c = put_rows(c, active, now)
+        iterations = put_rows(iterations, active, xp.full_like(active, max_iter))
+    return c, converged, iterations
+
+
+class Linearised(NamedTuple):
+    """The functions of C at a point, in units of the outputs and with gradients of norm 1."""
+
+    g: Array  # (k, R) values over the norm of their gradient
+    A: Array  # (k, R, T) unit gradients
+    norm: Array  # (k, R)
+    n_equal: int
+
+
+def linearise(C: Any, c: Array, s: Array) -> Linearised:
+    xp = array_namespace(c)
+    g, A, n_equal = constraints(C, c)
+    A = A * s[:, None, :]
+    norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
+    norm = xp.where(norm > 1e-300, norm, xp.ones_like(norm))
+    return Linearised(g / norm, A / norm[:, :, None], norm, n_equal)
+
+
+def one_step(F: Any, C: Any, c: Array, s: Array, curved: bool) -> tuple[Array, Array]:
+    """One step from c: the new point, and the length of the full step in units of s (NaN: dead end)."""
+    xp = array_namespace(c)
+    L = linearise(C, c, s)
+    gradient = F.gradient(c) * s
+    curvature = F.curvature(c) * s**2
+    # Where F is flat or concave (scores that do not sum to something positive) a unit curvature keeps steps finite.
+    diagonal = xp.where(curvature > 1e-12, curvature, xp.full_like(curvature, 2.0))
+    full = None
+    if hasattr(F, "Q"):
+        full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
+    S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
+    if not (curved and hasattr(C, "curvature")):
+        d, nu = quadratic_step(diagonal, full, gradient, L)
+    else:
+        # Multipliers first: they bend the Hessian. With equations alone least squares gives them.
+        if L.n_equal == L.g.shape[1]:
+            d, nu = None, -solve_small(S, mat_vec(L.A, gradient))
+        else:
+            d, nu = quadratic_step(diagonal, full, gradient, L)
+        bend = C.curvature(c, nu / L.norm) * s[:, :, None] * s[:, None, :]
+        H = add_diagonal(bend, curvature) if full is None else full + bend
+        d, nu = newton_step(diagonal, full, H, gradient, L, S, d, nu)
+    d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
+    size = 1 + peak(c / s)
+    length = peak(d)
+    step = length / size
+    # No step may leave the region where the linearisation means something.
+    d = d * xp.where(step > 4, 4 / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
+    rho = 2 * peak(nu) + 1e-3 * peak(diagonal)
+    before = F.value(c) + rho * total(positive(L.g, L.n_equal))
+    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * (1 + abs(before)))
+    # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
+    step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
+    # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
+    flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * size**2)
+    return point, xp.where(flat, xp.zeros_like(step), step)
+
+
+def positive(g: Array, n_equal: int) -> Array:
+    """|g| for equalities, max(g, 0) for inequalities."""
+    if n_equal == g.shape[1]:
+        return abs(g)
+    xp = array_namespace(g)
+    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    return xp.where(equal, abs(g), xp.where(g > 0, g, xp.zeros_like(g)))
+
+
+def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Linearised) -> tuple[Array, Array]:
+    """Step and multipliers of the quadratic program, inequalities by the primal-dual active set."""
+    xp = array_namespace(gradient)
+    g, A, R = L.g, L.A, L.g.shape[1]
+    if full is None:
+        free, AHi = -gradient / diagonal, A / diagonal[:, None, :]
+    else:
+        both = solve_rows(full, xp.concat([A, gradient[:, None, :]], axis=1))
+        AHi, free = both[:, :R, :], -both[:, R, :]
+    S = product(A, AHi)
+    rhs = g + mat_vec(A, free)
+    ridge = (EPS * (1 + largest(S)))[:, None]
+    if L.n_equal == R:
+        nu = solve_small(add_diagonal(S, ridge), rhs)
+        return free - vec_mat(nu, AHi), nu
+    equal = xp.broadcast_to((xp.arange(R) < L.n_equal)[None, :], g.shape)
+    live = equal | (rhs > 0)
+    for _ in range(12):
+        M = xp.where(live[:, :, None] & live[:, None, :], S, xp.zeros_like(S))
+        M = add_diagonal(M, xp.where(live, ridge, xp.ones_like(g)))
+        nu = solve_small(M, xp.where(live, rhs, xp.zeros_like(rhs)))
+        left = rhs - mat_vec(S, nu)  # g + A d
+        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12))
+        if bool(xp.all(new == live)):
+            break
+        live = new
+    return free - vec_mat(nu, AHi), nu
+
+
+def newton_step(
+    diagonal: Array,
+    full: Array | None,
+    H: Array,
+    gradient: Array,
+    L: Linearised,
+    S: Array,
+    plain: Array | None,
+    nu: Array,
+) -> tuple[Array, Array]:
+    """The step with the Lagrangian's Hessian H where that is convex along it, else a plain one.
+
+    Adding rho A'A to the Hessian changes nothing on {A d = -g} but the multipliers, and makes it positive definite when
+    the Hessian is positive on the tangent space. Inequalities: the active set of the plain step is kept.
+    """
+    xp = array_namespace(gradient)
+    g, A, R = L.g, L.A, L.g.shape[1]
+    idle = xp.zeros_like(g)
+    if L.n_equal < R:
+        live = (xp.arange(R) < L.n_equal)[None, :] | (nu > 0)
+        A = xp.where(live[:, :, None], A, xp.zeros_like(A))
+        g = xp.where(live, g, xp.zeros_like(g))
+        idle = xp.where(live, idle, xp.ones_like(idle))
+    big = largest(H)
+    At = xp.matrix_transpose(A)
+    augmented = add_diagonal(H + 10 * big[:, None, None] * product(At, At), 1e-14 * big[:, None])
+    both = solve_rows(augmented, xp.concat([A, gradient[:, None, :]], axis=1))
+    AHi, free = both[:, :R, :], -both[:, R, :]
+    M = product(A, AHi)
+    z = solve_small(add_diagonal(M, idle + (EPS * largest(M) + 1e-300)[:, None]), g + mat_vec(A, free))
+    curved = free - vec_mat(z, AHi)
+    new_nu = z - 10 * big[:, None] * g  # undo the shift that the augmentation made
+    convex = dot(curved, mat_vec(H, curved)) >= 1e-4 * dot(diagonal * curved, curved)
+    fine = convex & xp.isfinite(peak(curved))
+    if bool(xp.all(fine)):
+        return curved, new_nu
+    # Near a saddle the gradient is small and plain steps crawl away from it: go ten times as far along the tangent (the line
+    # search takes it back if that is too much).
+    d, plain_nu = quadratic_step(diagonal, full, gradient, L) if plain is None else (plain, nu)
+    back = vec_mat(solve_small(S, L.g), L.A)
+    d = xp.where(convex[:, None], d, 10 * (d + back) - back) if L.n_equal == R else d
+    return xp.where(fine[:, None], curved, d), xp.where(fine[:, None], new_nu, plain_nu)
+
+
+class _Search(NamedTuple):
+    """What one trial of the line search needs, row by row."""
+
+    c: Array
+    s: Array
+    d: Array
+    A: Array
+    S: Array
+    norm: Array
+    rho: Array
+    bound: Array
+
+
+def line_search(
+    F: Any, C: Any, c: Array, s: Array, d: Array, L: Linearised, S: Array, rho: Array, bound: Array
+) -> tuple[Array, Array, Array]:
+    """c + t d with t = 1, 1/3, 1/9, ... until the merit is under the bound: points, merits, rows that never got there."""
+    xp = array_namespace(c)
+    search = _Search(c, s, d, L.A, S, L.norm, rho, bound)
+    point, merit = trial(1.0, F, C, search, L.n_equal)
+    worse = xp.arange(c.shape[0])[merit > bound]
+    for k in range(1, 8):
+        if worse.shape[0] == 0:
+            break
+        some = _Search(*(take_rows(v, worse) for v in search))
+        retry, cost = trial(3.0**-k, F.rows(worse), C.rows(worse), some, L.n_equal)
+        point, merit = put_rows(point, worse, retry), put_rows(merit, worse, cost)
+        worse = worse[cost > some.bound]
+    point = put_rows(point, worse, take_rows(c, worse))
+    return point, merit, put_rows(xp.zeros(c.shape[0], dtype=xp.bool), worse, xp.ones_like(worse, dtype=xp.bool))
+
+
+def trial(t: float, F: Any, C: Any, q: _Search, n_equal: int) -> tuple[Array, Array]:
+    """c + t d corrected along the normals (without it curved constraints reject full steps), and its merit."""
+    xp = array_namespace(q.c)
+    step = t * q.d
+    point = q.c + step * q.s
+    left = positive_part(functions(C, point), n_equal) / q.norm
+    back = vec_mat(solve_small(q.S, left), q.A)
+    fits = (peak(back) <= 0.5 * peak(step))[:, None]  # else far outside the linearisation, NaN included: no correction
+    point = point - xp.where(fits, back, xp.zeros_like(back)) * q.s
+    merit = F.value(point) + q.rho * total(positive(functions(C, point), n_equal) / q.norm)
+    return point, xp.where(xp.isnan(merit), xp.full_like(merit, xp.inf), merit)
+
+
+def positive_part(g: Array, n_equal: int) -> Array:
+    """g with satisfied inequalities counted as 0."""
+    if n_equal == g.shape[1]:
+        return g
+    xp = array_namespace(g)
+    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    return xp.where(equal | (g > 0), g, xp.zeros_like(g))

@@ -1,0 +1,162 @@
+"""The only place where the three verbs meet: encode, regress, decode."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lawful._array import to_numpy
+from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoding, decode, stack
+from lawful.losses import Square
+from lawful.metrics import explained_variance
+from lawful.sets import Reals
+from lawful.surrogates import KernelRidge, RegressorSurrogate, Surrogate
+from lawful.tasks import Tasks, check_outputs, split_tasks
+
+ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
+CELLS = 2**23  # numbers in the largest array of one batch of predictions
+
+
+class DecodingWarning(UserWarning):
+    """Some rows could not be decoded to a certified answer."""
+
+
+class DecodingError(ValueError):
+    """Some rows could not be decoded, and on_failure="raise" asked for an error."""
+
+
+class LawfulEstimator(RegressorMixin, BaseEstimator):
+    """fit = encode + regress, predict = regress + decode. Subclasses set the parameters."""
+
+    constraint: Any
+    loss: Any
+    surrogate: Any
+    decoder: Any
+    on_failure: str
+    _defaults = {"constraint": Reals, "loss": Square, "surrogate": KernelRidge}
+
+    def set_params(self, **params: Any) -> Self:
+        """As in scikit-learn; a nested parameter of a part left at None (`surrogate__lam=...`) first makes that part."""
+        for name, default in self._defaults.items():
+            if getattr(self, name) is None and any(key.startswith(f"{name}__") for key in params) and name not in params:
+                setattr(self, name, default())
+        return super().set_params(**params)
+
+    # ------------------------------------------------------------------ fit
+
+    def _fit(self, X: Any, Y: Any, sample_weight: Any) -> Self:
+        if self.on_failure not in ON_FAILURE:
+            raise ValueError(f"unknown on_failure {self.on_failure!r}; choose one of {', '.join(ON_FAILURE)}")
+        tasks = self._check(X, Y, sample_weight)
+        X = self._X
+        del self._X
+        Z, self.atoms_ = self.loss_.encodings(tasks.y)  # encode
+        self.surrogate_ = self._surrogate().fit_tasks(X, Z, tasks.y, tasks.rows, tasks.weights)  # regress
+        self.loss_.calibrate(tasks.y, tasks.rows, len(X), self.surrogate_)
+        self._decode(X[:1])  # an impossible pair of loss and set fails here, not in predict
+        return self
+
+    def _check(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
+        self._X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        values, names = check_outputs(Y)
+        if len(values) != len(self._X):
+            raise ValueError(f"X has {len(self._X)} rows and Y has {len(values)}: inconsistent numbers of samples")
+        self._single = values.ndim == 1
+        Y2 = values[:, None] if self._single else values
+        tasks = split_tasks(Y2, names, sample_weight)
+        self.n_outputs_ = Y2.shape[1]
+        self.output_names_ = names or [f"y{t + 1}" for t in range(self.n_outputs_)]
+        inputs = getattr(self, "feature_names_in_", None)
+        inputs = list(inputs) if inputs is not None else [f"x{j + 1}" for j in range(self._X.shape[1])]
+        self.constraint_ = self._part("constraint").fit(Y2, outputs=names, inputs=inputs)
+        self.loss_ = self._part("loss")
+        return tasks
+
+    def _part(self, name: str) -> Any:
+        given = getattr(self, name)
+        return self._defaults[name]() if given is None else clone(given)
+
+    def _surrogate(self) -> Any:
+        part = self._part("surrogate")
+        return part if isinstance(part, Surrogate) else RegressorSurrogate(part)
+
+    # ------------------------------------------------------------------ predict
+
+    def _objective(self, X: np.ndarray) -> Any:
+        variance = self.surrogate_.variance(X) if self.loss_.needs_variance else None
+        return self.loss_.objective(self.surrogate_.predict_tasks(X), self.atoms_, variance)
+
+    def _decode(self, X: np.ndarray) -> tuple[Any, Decoding]:
+        F = self._objective(X)
+        return F, decode(F, self.constraint_.at(X), self.decoder)
+
+    def _batches(self, n: int) -> list[slice]:
+        width = max(self._width(), 1)
+        size = max(256, CELLS // width)
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+    def _width(self) -> int:
+        """Numbers held per predicted row: the cross-kernel, and one score per atom and task."""
+        atoms = sum(2 if a is None else len(a) for a in self.atoms_)
+        return atoms + int(getattr(self.surrogate_, "n_rows_", 0))
+
+    def objective(self, X: Any) -> Any:
+        """F_x for every row of X: what the decoder minimises (for a look inside; `decode` does the work)."""
+        check_is_fitted(self)
+        return self._objective(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def decode(self, X: Any) -> Decoding:
+        """Predictions with a certificate per row: c, value, residual, status, iterations, margin."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        parts = []
+        for batch in self._batches(len(X)):
+            F, d = self._decode(X[batch])
+            if self.on_failure in ("nan", "unconstrained"):
+                d = self._substitute(F, d, X[batch])
+            parts.append(d)
+        d = stack(parts).with_(names=tuple(self.output_names_))
+        self._report(d)
+        return d
+
+    def _substitute(self, F: Any, d: Decoding, X: np.ndarray) -> Decoding:
+        failed = to_numpy(d.code) >= NOT_CONVERGED
+        if not failed.any():
+            return d
+        instead = np.nan if self.on_failure == "nan" else to_numpy(F.center)
+        c = np.where(failed[:, None], instead, to_numpy(d.c))
+        if self.on_failure == "nan":
+            return d.with_(c=c)
+        return d.with_(c=c, value=to_numpy(F.value(c)), residual=to_numpy(self.constraint_.at(X).residual(c)))
+
+    def _report(self, d: Decoding) -> None:
+        counts = {STATUS[k]: int((d.code == k).sum()) for k in (INFEASIBLE, NOT_CONVERGED, LOW_CONFIDENCE)}
+        if not any(counts.values()):
+            return
+        found = ", ".join(f"{k} {name}" for name, k in counts.items() if k)
+        message = f"{found} of {len(d.code)} rows (largest violation {np.nanmax(d.residual):.1e}); see decode(X).status"
+        failed = counts[STATUS[INFEASIBLE]] + counts[STATUS[NOT_CONVERGED]]
+        if failed and self.on_failure == "raise":
+            raise DecodingError(message)
+        if self.on_failure == "warn":
+            warnings.warn(message, DecodingWarning, stacklevel=3)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Outputs that obey the law: (m, T), or (m,) when fitted on a single column."""
+        c = self.decode(X).c
+        return c[:, 0] if self._single else c
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
+        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        kernel = getattr(self.surrogate, "kernel", None)
+        tags.input_tags.pairwise = type(kernel).__name__ == "Precomputed"
+        return tags

@@ -1,0 +1,280 @@
+"""Reproducing kernels k(x, x') on the inputs.
+
+    Gaussian     exp(-|x - x'|^2 / sigma^2)                       (the paper's; no factor 2)
+    Laplacian    exp(-|x - x'|_1 / sigma)
+    Matern       (1 + r sqrt 3) exp(-r sqrt 3)                    nu = 1.5, r = |x - x'| / sigma
+                 (1 + r sqrt 5 + 5 r^2 / 3) exp(-r sqrt 5)        nu = 2.5
+    Polynomial   (gamma x.x' + coef0)^degree
+    Linear       x.x' + bias^2                                    explicit features [x, bias]
+    Precomputed  the caller's own Gram matrix
+
+The first three are f(q) of q = sum_j |(x_j - x'_j) / sigma_j|^p with p = 1 or 2; `sigma` is one number, one length
+scale per input, or "auto", which a surrogate replaces by length scales tuned on the data. A plain function
+k(X, Z) -> (n, m) is accepted wherever a kernel is (`as_kernel`).
+
+Written against the array API: NumPy, torch and any other conforming library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from lawful._array import Array, array_namespace, device_of, like, take_rows
+
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "Precomputed",
+    "Stationary",
+    "as_kernel",
+]
+
+EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
+
+
+class Kernel(BaseEstimator):
+    """k(X, Z) for whole batches, and for the chosen rows of a training array (see `Precomputed` for why)."""
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        raise NotImplementedError
+
+    def diag(self, X: Array) -> Array:
+        """k(x, x) for each row, without the matrix."""
+        raise NotImplementedError
+
+    def gram(self, X: Array, rows: Array) -> Array:
+        """The kernel matrix of the chosen rows of X."""
+        points = take_rows(X, rows)
+        return self(points, points)
+
+    def cross(self, Xnew: Array, X: Array, rows: Array) -> Array:
+        """k between new inputs and the chosen rows of X."""
+        return self(Xnew, take_rows(X, rows))
+
+
+class Stationary(Kernel):
+    """f(q), q = sum_j |(x_j - z_j) / sigma_j|^p. Subclasses give p, f (`profile`) and -f' (`decay`)."""
+
+    power = 2
+
+    def __init__(self, sigma: Any = "auto") -> None:
+        self.sigma = sigma
+
+    def profile(self, q: Array) -> Array:
+        raise NotImplementedError
+
+    def decay(self, q: Array) -> Array:
+        raise NotImplementedError
+
+    def scales(self, d: int) -> np.ndarray:
+        """One positive length scale for each of the d inputs."""
+        name = type(self).__name__
+        if isinstance(self.sigma, str):
+            raise ValueError(
+                f"{name}(sigma={self.sigma!r}) has no length scale yet; a surrogate such as KernelRidge tunes it, "
+                "or give one number or one per input"
+            )
+        sigma = np.asarray(self.sigma, dtype=float)
+        if sigma.shape not in ((), (1,), (d,)):
+            raise ValueError(
+                f"{name} has length scales of shape {sigma.shape} but the inputs have {d} columns; "
+                f"one number or {d} numbers would do"
+            )
+        if not np.all(sigma > 0):
+            raise ValueError(f"{name} needs length scales above zero, got {sigma}; one positive number would do")
+        return np.broadcast_to(sigma, (d,))
+
+    def distance(self, X: Array, Z: Array) -> Array:
+        """q(x, z), (n, m)."""
+        xp = array_namespace(X, Z)
+        d = X.shape[1]
+        sigma = self.scales(d)
+        if self.power == 2 and d > EXPLICIT_INPUTS:
+            scale = like(sigma, X)
+            center = xp.mean(Z, axis=0)  # shorter vectors, less cancellation
+            U, V = (X - center) / scale, (Z - center) / scale
+            q = xp.sum(U**2, axis=1)[:, None] + xp.sum(V**2, axis=1)[None, :] - 2 * (U @ V.T)
+            return xp.where(q > 0, q, xp.zeros_like(q))
+        q = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device_of(X))
+        for j in range(d):
+            gap = (X[:, j][:, None] - Z[:, j][None, :]) / float(sigma[j])
+            q = q + (gap * gap if self.power == 2 else xp.abs(gap))
+        return q
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        return self.profile(self.distance(X, Z))
+
+    def diag(self, X: Array) -> Array:
+        return array_namespace(X).ones(X.shape[0], dtype=X.dtype, device=device_of(X))
+
+    def contract(self, W: Array, X: Array) -> np.ndarray:
+        """sum_ab W_ab dK_ab / dlog sigma_j for every j: O(n^2 d) time, O(n^2) memory.
+
+        dK/dlog sigma_j = -f'(q) p |(x_j - z_j) / sigma_j|^p.
+        """
+        xp = array_namespace(W, X)
+        d = X.shape[1]
+        sigma = self.scales(d)
+        M = W * self.decay(self.distance(X, X))
+        if self.power == 2 and d > EXPLICIT_INPUTS:
+            U = (X - xp.mean(X, axis=0)) / like(sigma, X)
+            M = M + M.T
+            spread = xp.sum(M, axis=1) @ U**2 - xp.sum(U * (M @ U), axis=0)
+            return 2 * np.asarray([float(v) for v in spread])
+        out = np.empty(d)
+        for j in range(d):
+            gap = (X[:, j][:, None] - X[:, j][None, :]) / float(sigma[j])
+            out[j] = self.power * float(xp.sum(M * (gap * gap if self.power == 2 else xp.abs(gap))))
+        return out
+
+
+class Gaussian(Stationary):
+    """exp(-|x - x'|^2 / sigma^2)."""
+
+    def profile(self, q: Array) -> Array:
+        return array_namespace(q).exp(-q)
+
+    decay = profile
+
+
+class Laplacian(Stationary):
+    """exp(-|x - x'|_1 / sigma)."""
+
+    power = 1
+
+    def profile(self, q: Array) -> Array:
+        return array_namespace(q).exp(-q)
+
+    decay = profile
+
+
+class Matern(Stationary):
+    """Matern kernel of smoothness nu = 1.5 (once differentiable functions) or 2.5 (twice)."""
+
+    def __init__(self, nu: float = 1.5, sigma: Any = "auto") -> None:
+        self.nu = nu
+        self.sigma = sigma
+
+    def _radius(self, q: Array) -> Array:
+        if self.nu not in (1.5, 2.5):
+            raise ValueError(f"Matern(nu={self.nu!r}) has no closed form here; nu = 1.5 or nu = 2.5 would do")
+        return array_namespace(q).sqrt(2 * self.nu * q)
+
+    def profile(self, q: Array) -> Array:
+        r = self._radius(q)
+        polynomial = 1 + r if self.nu == 1.5 else 1 + r + r * r / 3
+        return polynomial * array_namespace(q).exp(-r)
+
+    def decay(self, q: Array) -> Array:
+        r = self._radius(q)
+        slope = 1.5 if self.nu == 1.5 else (5 / 6) * (1 + r)
+        return slope * array_namespace(q).exp(-r)
+
+
+class Polynomial(Kernel):
+    """(gamma x.x' + coef0)^degree."""
+
+    def __init__(self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        return (self.gamma * (X @ Z.T) + self.coef0) ** self.degree
+
+    def diag(self, X: Array) -> Array:
+        return (self.gamma * array_namespace(X).sum(X * X, axis=1) + self.coef0) ** self.degree
+
+
+class Linear(Kernel):
+    """x.x' + bias^2; the constant feature keeps a_t(x) positive where there is no intercept."""
+
+    def __init__(self, bias: float = 1.0) -> None:
+        self.bias = bias
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        return X @ Z.T + self.bias**2
+
+    def diag(self, X: Array) -> Array:
+        return array_namespace(X).sum(X * X, axis=1) + self.bias**2
+
+    def features(self, X: Array) -> Array:
+        """phi(x) = [x, bias], so that k(x, x') = phi(x).phi(x')."""
+        xp = array_namespace(X)
+        constant = xp.full((X.shape[0], 1), float(self.bias), dtype=X.dtype, device=device_of(X))
+        return xp.concat([X, constant], axis=1)
+
+
+class Precomputed(Kernel):
+    """X is the (n, n) Gram matrix itself, and new inputs are (m, n) matrices of k(x_new, x_train).
+
+    Choosing rows of the data then means choosing columns too, which is why surrogates ask for `gram(X, rows)` and
+    `cross(Xnew, X, rows)` rather than slice X themselves.
+    """
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        raise TypeError(
+            "Precomputed cannot evaluate k on pairs of inputs: it only reads matrices; use gram and cross, or a "
+            "kernel such as Gaussian"
+        )
+
+    def diag(self, X: Array) -> Array:
+        raise TypeError(
+            "Precomputed lacks k(x, x) of new inputs, so no predictive variance; a kernel such as Gaussian would do"
+        )
+
+    def gram(self, X: Array, rows: Array) -> Array:
+        if X.ndim != 2 or X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed needs a square Gram matrix, got {tuple(X.shape)}; pass k(X, X)")
+        return array_namespace(X).take(take_rows(X, rows), rows, axis=1)
+
+    def cross(self, Xnew: Array, X: Array, rows: Array) -> Array:
+        if Xnew.shape[1] != X.shape[0]:
+            raise ValueError(
+                f"Precomputed needs one column per training row ({X.shape[0]}), got {Xnew.shape[1]}; pass k(X_new, X_train)"
+            )
+        return array_namespace(Xnew).take(Xnew, rows, axis=1)
+
+
+class FunctionKernel(Kernel):
+    """A plain vectorised function k(X, Z) -> (n, m)."""
+
+    def __init__(self, function: Callable[[Array, Array], Array]) -> None:
+        self.function = function
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        K = self.function(X, Z)
+        shape, expected = tuple(np.shape(K)), (X.shape[0], Z.shape[0])
+        if shape != expected:
+            raise ValueError(
+                f"the kernel function {getattr(self.function, '__name__', self.function)!r} returned shape {shape} "
+                f"for inputs of {expected[0]} and {expected[1]} rows; it must be vectorised, k(X, Z) -> {expected}"
+            )
+        return K
+
+    def diag(self, X: Array) -> Array:
+        xp = array_namespace(X)
+        if X.shape[0] == 0:
+            return xp.zeros(0, dtype=X.dtype, device=device_of(X))
+        return xp.concat([xp.reshape(self(X[i : i + 1, :], X[i : i + 1, :]), (1,)) for i in range(X.shape[0])])
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A `Kernel` from None (Gaussian, tuned), a kernel or a vectorised function."""
+    if kernel is None:
+        return Gaussian()
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return FunctionKernel(kernel)
+    raise TypeError(
+        f"{kernel!r} is not a kernel: it cannot be called; lawful.kernels.Gaussian() or a function k(X, Z) -> (n, m) would do"
+    )

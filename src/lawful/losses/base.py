@@ -1,0 +1,55 @@
+"""What a loss is: a formula l(c, y), a way to encode labels, and the objective it makes of the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from lawful._array import Array, array_namespace
+from lawful.losses.objective import Objective, SmoothObjective
+
+
+class Loss(BaseEstimator):
+    """l(c, y) of one output. A new loss is one formula: `__call__`.
+
+    Smooth or convex losses add `derivative(c, y)` and `curvature(c, y)`, the second derivative in c of a quadratic
+    that touches l at c and lies above it; piecewise losses add `breakpoints(atoms)`.
+    """
+
+    def __call__(self, c: Array, y: Array) -> Array:
+        raise NotImplementedError
+
+    def encode(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The loss trick, exactly: indicators of the distinct labels ("atoms").
+
+        With all labels different the indicators are the identity and their regression is alpha(x) itself; with
+        labels in {-1, 0, 1} there are three columns.
+        """
+        atoms, which = np.unique(y, return_inverse=True)
+        return np.eye(len(atoms))[which.ravel()], atoms
+
+    def objective(self, scores: list[Array], atoms: list[Any], variance: Array | None = None) -> Any:
+        """F_x for a batch, from the regressed encodings of every task."""
+        return separable_objective([self] * len(scores), scores, atoms)
+
+    def calibrate(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> None:
+        """Learn what the loss needs from the fitted regressions (an output metric, say). Most need nothing."""
+
+    def encodings(self, y: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
+        """Encode the labels of every task."""
+        pairs = [self.encode(y_t) for y_t in y]
+        return [Z for Z, _ in pairs], [atoms for _, atoms in pairs]
+
+    @property
+    def needs_variance(self) -> bool:
+        """Whether `objective` wants the surrogate's predictive variance."""
+        return False
+
+
+def separable_objective(losses: list[Any], scores: list[Array], atoms: list[Any]) -> Objective:
+    """The table of scores as an objective; smooth when every loss is."""
+    kind = SmoothObjective if all(hasattr(loss, "derivative") for loss in losses) else Objective
+    xp = array_namespace(scores[0])
+    return kind(losses, scores, [xp.asarray(y, dtype=s.dtype) for s, y in zip(scores, atoms)])

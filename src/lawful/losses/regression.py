@@ -1,0 +1,77 @@
+"""Losses for real-valued outputs that depend on the residual c - y."""
+
+from __future__ import annotations
+
+from lawful._array import Array, array_namespace
+from lawful.losses.base import Loss
+
+KINK = 1e-9  # |r| below this is treated as this: the majoriser of |r| at its kink has no finite curvature
+
+
+class Absolute(Loss):
+    """|c - y|: the median instead of the mean.
+
+    >>> Absolute()(3.0, 1.0)
+    2.0
+    """
+
+    def __call__(self, c: Array, y: Array) -> Array:
+        return abs(c - y)
+
+    def derivative(self, c: Array, y: Array) -> Array:
+        return array_namespace(c, y).sign(c - y)
+
+    def curvature(self, c: Array, y: Array) -> Array:
+        """|r| <= r^2 / (2 |r0|) + |r0| / 2, equal at r0."""
+        r = abs(c - y)
+        return 1 / array_namespace(r).where(r > KINK, r, KINK)
+
+    def breakpoints(self, atoms: Array) -> Array:
+        return atoms
+
+
+class Huber(Loss):
+    """r^2/2 for |r| <= delta, delta (|r| - delta/2) beyond: square near the label, absolute far from it."""
+
+    def __init__(self, delta: float = 1.0) -> None:
+        self.delta = delta
+
+    def __call__(self, c: Array, y: Array) -> Array:
+        r = abs(c - y)
+        xp = array_namespace(r)
+        return xp.where(r <= self.delta, r**2 / 2, self.delta * (r - self.delta / 2))
+
+    def derivative(self, c: Array, y: Array) -> Array:
+        return array_namespace(c, y).clip(c - y, -self.delta, self.delta)
+
+    def curvature(self, c: Array, y: Array) -> Array:
+        r = abs(c - y)
+        xp = array_namespace(r)
+        return xp.where(r <= self.delta, xp.ones_like(r), self.delta / xp.where(r > 0, r, 1.0))
+
+    def breakpoints(self, atoms: Array) -> Array:
+        xp = array_namespace(atoms)
+        return xp.concat([atoms - self.delta, atoms, atoms + self.delta])
+
+
+class Pinball(Loss):
+    """q max(y - c, 0) + (1 - q) max(c - y, 0): the quantile q of y given x."""
+
+    def __init__(self, quantile: float = 0.5) -> None:
+        self.quantile = quantile
+
+    def __call__(self, c: Array, y: Array) -> Array:
+        r = y - c
+        xp = array_namespace(r)
+        return xp.where(r >= 0, self.quantile * r, (self.quantile - 1) * r)
+
+    def derivative(self, c: Array, y: Array) -> Array:
+        return array_namespace(c, y).sign(c - y) / 2 - (self.quantile - 0.5)
+
+    def curvature(self, c: Array, y: Array) -> Array:
+        """The loss is |r|/2 plus a linear term, so half the majoriser of |r|."""
+        r = abs(c - y)
+        return 0.5 / array_namespace(r).where(r > KINK, r, KINK)
+
+    def breakpoints(self, atoms: Array) -> Array:
+        return atoms

@@ -1,0 +1,171 @@
+"""The square loss, and the output metric that decides whether a constraint helps or hurts.
+
+With encodings Z = [1, y] the regress step gives a_t(x) = sum_i alpha_it(x) and b_t(x) = sum_i alpha_it(x) y_it, and
+
+    F_x(c) = sum_t m_t [a_t(x) c_t^2 - 2 b_t(x) c_t]                          (ex:ls-and-mtl has m_t = 1)
+
+`metric` chooses m (or a full matrix M), `confidence` what stands for a_t(x). The paper is metric="identity",
+confidence="scores". Outputs of different scale or different predictability make that choice harmful: the
+projection then moves the well-predicted outputs to please the badly predicted ones. If the error of the
+unconstrained prediction w(x) has covariance S(x), the most likely point of C is the one closest in the metric
+S(x)^{-1}; "residual" and "residual_full" estimate S from leave-one-out residuals, "variance" confidence follows its
+change with x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lawful._array import Array, array_namespace, like
+from lawful.losses.base import Loss
+from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_part_center
+
+METRICS = ("identity", "variance", "residual", "residual_full")
+CONFIDENCES = ("scores", "variance", "none")
+
+
+class Square(Loss):
+    """(c - y)^2 in an output metric.
+
+    Parameters
+    ----------
+    metric : {"identity", "variance", "residual", "residual_full"} or array, default "residual"
+        "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
+        "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
+        An array of T positive weights or a (T, T) positive definite matrix is used as it is.
+    confidence : {"scores", "variance", "none"}, default "scores"
+        "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
+        "variance": inverse of the ridge predictive variance at x, relative to its mean. "none": 1.
+    """
+
+    def __init__(self, metric: Any = "residual", confidence: str = "scores") -> None:
+        self.metric = metric
+        self.confidence = confidence
+
+    def __call__(self, c: Array, y: Array) -> Array:
+        return (c - y) ** 2
+
+    def derivative(self, c: Array, y: Array) -> Array:
+        return 2 * (c - y)
+
+    def curvature(self, c: Array, y: Array) -> Array:
+        return 2 + 0 * (c - y)
+
+    def encode(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        return np.stack([np.ones_like(y), y], axis=1), None
+
+    @property
+    def needs_variance(self) -> bool:
+        return self.confidence == "variance"
+
+    def calibrate(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> None:
+        if self.confidence not in CONFIDENCES:
+            raise ValueError(f"Square: unknown confidence {self.confidence!r}; choose one of {', '.join(CONFIDENCES)}")
+        if self.confidence == "variance" and not hasattr(surrogate, "variance"):
+            raise ValueError(
+                f'Square(confidence="variance") needs a predictive variance, which {type(surrogate).__name__} does not '
+                'offer; use a KernelRidge surrogate, or confidence="scores" or "none"'
+            )
+        self.metric_ = self._metric(y, rows, n_rows, surrogate)
+
+    def _metric(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> np.ndarray | None:
+        if not isinstance(self.metric, str):
+            return check_metric(self.metric, len(y))
+        if self.metric == "identity":
+            return None
+        variances = np.array([scale_of(y_t) ** 2 for y_t in y])
+        if self.metric == "variance":
+            return 1 / variances
+        if self.metric not in METRICS:
+            raise ValueError(f"Square: unknown metric {self.metric!r}; choose one of {', '.join(METRICS)}, or an array")
+        residuals = surrogate.residuals()
+        errors = np.array([residual_variance(r, v) for r, v in zip(residuals, variances)])
+        if self.metric == "residual":
+            return 1 / errors
+        return inverse_covariance(residuals, rows, n_rows, errors)
+
+    def objective(self, scores: list[Array], atoms: list[Any], variance: Array | None = None) -> Any:
+        xp = array_namespace(*scores)
+        a = xp.stack([s[:, 0] for s in scores], axis=1)
+        b = xp.stack([s[:, 1] for s in scores], axis=1)
+        doubtful = xp.any(a <= TINY, axis=1)
+        if self.confidence != "scores":
+            center = positive_part_center(a, b)
+            weight = xp.ones_like(a) if variance is None else 1 / like(variance, a)
+            # A task whose scores do not even sum to something positive says nothing about this x.
+            a = xp.where(a > TINY, weight, xp.zeros_like(a))
+            b = a * center
+        if self.metric_ is None:
+            return Quadratic(a, b, doubtful)
+        M = like(self.metric_, a)
+        if M.ndim == 1:
+            return Quadratic(a * M, b * M, doubtful, unit=M)
+        root = xp.sqrt(xp.where(a > TINY, a, xp.zeros_like(a)))
+        Q = root[:, :, None] * M * root[:, None, :]
+        return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, mass=xp.sum(root**2, axis=1))
+
+
+def check_metric(metric: Any, n_tasks: int) -> np.ndarray:
+    """A user's metric: T positive weights or a (T, T) symmetric positive definite matrix."""
+    M = np.asarray(metric, dtype=float)
+    if M.shape == (n_tasks,):
+        good = bool((M > 0).all())
+    else:
+        good = M.shape == (n_tasks, n_tasks) and np.allclose(M, M.T) and np.linalg.eigvalsh(M).min() > 0
+    if not good:
+        raise ValueError(
+            f"Square: metric of shape {M.shape} does not fit; give {n_tasks} positive weights or a "
+            f"({n_tasks}, {n_tasks}) symmetric positive definite matrix"
+        )
+    return M
+
+
+def scale_of(y: np.ndarray) -> float:
+    """Standard deviation of the labels; for constant labels a millionth of their size, or 1 when they are all zero.
+
+    A constant output is predicted exactly, so it is trusted, but not infinitely.
+    """
+    spread, size = float(np.std(y)), float(np.abs(y).max())
+    return max(spread, 1e-6 * size) or 1.0
+
+
+def residual_variance(r: np.ndarray, variance: float) -> float:
+    """Mean squared out-of-sample residual, floored where double precision ends; the variance when there is none."""
+    r = r[np.isfinite(r)]
+    error = float(np.mean(r**2)) if r.size > 1 else variance
+    return max(error, 1e-18 * variance)
+
+
+def inverse_covariance(residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray) -> np.ndarray:
+    """Inverse of a shrunk covariance of residuals that may be missing for any (row, task).
+
+    Correlations r_ts come from the n_ts rows on which both tasks are observed and are shrunk towards 0 as in
+    Schaefer & Strimmer (2005): intensity = sum Var(r_ts) / sum r_ts^2 with Var(r_ts) = (1 - r_ts^2)^2 / n_ts. A pair
+    never observed together has no correlation to offer. A last blend with the identity keeps the smallest eigenvalue
+    at 0.05 or above: pairwise estimates need not be positive definite, and an inverse amplifies what is least known.
+    """
+    T = len(residuals)
+    R = np.full((n_rows, T), np.nan)
+    for t in range(T):
+        R[rows[t], t] = residuals[t] / np.sqrt(errors[t])
+    seen = np.isfinite(R)
+    R = np.where(seen, R, 0.0)
+    both = seen.T.astype(float) @ seen
+    moments = R.T @ R
+    norms = (R**2).T @ seen  # norms[t, s]: sum of r_t^2 over the rows where s is seen too
+    scale = np.sqrt(norms * norms.T)
+    correlation = np.where(scale > 0, moments / np.where(scale > 0, scale, 1.0), 0.0)
+    np.fill_diagonal(correlation, 0.0)
+    noise = np.where(both > 1, (1 - correlation**2) ** 2 / np.maximum(both, 1), 0.0)
+    np.fill_diagonal(noise, 0.0)
+    signal = float((correlation**2).sum())
+    intensity = min(1.0, float(noise.sum()) / signal) if signal > 0 else 1.0
+    shrunk = (1 - intensity) * correlation + np.eye(T)
+    lowest = float(np.linalg.eigvalsh(shrunk).min())
+    if lowest < 0.05:
+        blend = (0.05 - lowest) / (1 - lowest)
+        shrunk = (1 - blend) * shrunk + blend * np.eye(T)
+    inverse = np.linalg.inv(shrunk)
+    return (inverse + inverse.T) / 2 / np.sqrt(np.outer(errors, errors))

@@ -1,0 +1,52 @@
+"""A finite set of admissible outputs: the paper's Sarcos experiment, where C is a sample of observed vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
+
+from lawful._array import Array, like, to_numpy
+from lawful.sets.base import ConstraintSet, check_width
+
+TREE_DIMENSION = 12  # beyond this a k-d tree visits most points and a matrix product is faster
+
+
+class PointCloud(ConstraintSet):
+    """{p_1, ..., p_N}: the rows of `points`, or the complete rows of the training outputs when None.
+
+    `points_` holds them once each, in order of first appearance (a set has no repetitions).
+    """
+
+    def __init__(self, points: Any = None) -> None:
+        self.points = points
+
+    def _learn(self, Y: Array) -> None:
+        given = self.points is not None
+        points = np.asarray(to_numpy(self.points), np.float64) if given else self._complete_rows(Y)
+        if points.ndim != 2:
+            raise ValueError(f"PointCloud: points have shape {points.shape}; give one row per point")
+        check_width("PointCloud", points.shape[1], self.n_tasks_)
+        if points.shape[0] == 0:
+            what = "points has no rows" if given else "no row of Y is complete"
+            raise ValueError(f"PointCloud is an empty set: {what}; give the admissible outputs as points")
+        if not np.isfinite(points).all():
+            raise ValueError("PointCloud: points contain NaN or infinities; give complete rows only")
+        _, first = np.unique(points, axis=0, return_index=True)
+        self.points_ = points[np.sort(first)]
+        self.tree_ = cKDTree(self.points_) if self.n_tasks_ <= TREE_DIMENSION else None
+
+    def residual(self, c: Array) -> Array:
+        """Distance to the nearest point."""
+        queries = np.asarray(to_numpy(c), np.float64)
+        if self.tree_ is not None:
+            return like(self.tree_.query(queries)[0], c)
+        found = self.points_[pairwise_distances_argmin(queries, self.points_)]
+        return like(np.sqrt(((queries - found) ** 2).sum(axis=1)), c)
+
+    def sample(self, n: int, random_state: Any = None) -> np.ndarray:
+        """Points drawn uniformly with replacement."""
+        return self.points_[check_random_state(random_state).randint(len(self.points_), size=n)]

@@ -1,0 +1,107 @@
+"""The way back to C: batched Levenberg-Marquardt on the violation of equalities and inequalities.
+
+For residuals v = (gamma(c), max(slack(c), 0)) with Jacobian A (inactive rows zero) the step is the least-norm solution
+
+    d = - s A's' (A' A'^T + mu I)^{-1} v,   A' = A diag(s),
+
+in units s of the outputs. Rows of A' are scaled to norm 1 first, so equations in tonnes and in mole fractions count
+alike, and mu > 0 lets redundant (rank-deficient but consistent) equations pass. mu falls after a good step and grows after
+a bad one, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._small import add_diagonal, dot, peak, product, solve_small, total, vec_mat
+
+
+def constraints(C: Any, c: Array) -> tuple[Array, Array, int]:
+    """All functions of C stacked, equalities first: values (m, R), Jacobian (m, R, T), number of equalities."""
+    xp = array_namespace(c)
+    values, jacobians, n_equal = [], [], 0
+    if hasattr(C, "equality"):
+        values.append(C.equality(c))
+        jacobians.append(C.equality_jacobian(c))
+        n_equal = values[0].shape[1]
+    if hasattr(C, "inequality"):
+        values.append(C.inequality(c))
+        jacobians.append(C.inequality_jacobian(c))
+    if len(values) == 1:
+        return values[0], jacobians[0], n_equal
+    return xp.concat(values, axis=1), xp.concat(jacobians, axis=1), n_equal
+
+
+def functions(C: Any, c: Array) -> Array:
+    """(m, R) the values alone."""
+    if not hasattr(C, "inequality"):
+        return C.equality(c)
+    if not hasattr(C, "equality"):
+        return C.inequality(c)
+    return array_namespace(c).concat([C.equality(c), C.inequality(c)], axis=1)
+
+
+def violation(C: Any, c: Array) -> Array:
+    """(m, R) |equality| and max(inequality, 0); not-a-number counts as infinite."""
+    xp = array_namespace(c)
+    v = functions(C, c)
+    if hasattr(C, "inequality"):
+        n_equal = v.shape[1] - C.inequality(c).shape[1]
+        equal = (xp.arange(v.shape[1]) < n_equal)[None, :]
+        v = xp.where(~equal & (v <= 0), xp.zeros_like(v), v)
+    return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), abs(v))
+
+
+def roundoff(values: Array, jacobian: Array, c: Array) -> Array:
+    """(m, R) the size of the terms of each function: |gamma| cannot be asked to fall below eps times this."""
+    xp = array_namespace(c)
+    sizes = [dot(abs(jacobian[:, p, :]), abs(c)) for p in range(jacobian.shape[1])]
+    return xp.maximum(xp.stack(sizes, axis=1), abs(values))
+
+
+def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 50) -> tuple[Array, Array]:
+    """Points of C near c (moves measured in units of `scale`), and the number of iterations of each row.
+
+    Where C(x) is empty the row ends at a local minimum of the violation: the caller reads it off `C.residual`.
+    """
+    xp = array_namespace(c)
+    m, T = c.shape
+    scale = xp.broadcast_to(scale, (m, T))
+    iterations = xp.zeros(m, dtype=xp.int64)
+    active = xp.arange(m)
+    mu = xp.full((m,), 1e-14, dtype=c.dtype)
+    for _ in range(max_iter):
+        if active.shape[0] == 0:
+            break
+        now, units, damping, part = (
+            take_rows(c, active),
+            take_rows(scale, active),
+            take_rows(mu, active),
+            C.rows(active),
+        )
+        g, A, n_equal = constraints(part, now)
+        if n_equal < g.shape[1]:
+            is_equal = xp.arange(g.shape[1]) < n_equal
+            live = is_equal[None, :] | (g > 0)
+            g = xp.where(live, g, xp.zeros_like(g))
+            A = xp.where(live[:, :, None], A, xp.zeros_like(A))
+        size = 1 + roundoff(g, A, now)
+        before = peak(g / size)
+        A = A * units[:, None, :]
+        norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
+        norm = xp.where(norm > 0, norm, xp.ones_like(norm))
+        A, g = A / norm[:, :, None], g / norm
+        merit = total(g**2)
+        S = add_diagonal(product(A, A), damping[:, None])
+        d = -units * vec_mat(solve_small(S, g), A)
+        trial = now + xp.where(xp.isfinite(d), d, xp.zeros_like(d))
+        after = total((violation(part, trial) / norm) ** 2)
+        better = (after < merit) & xp.all(xp.isfinite(d), axis=1)
+        c = put_rows(c, active, xp.where(better[:, None], trial, now))
+        damping = xp.where(better, xp.maximum(damping / 100, xp.full_like(damping, 1e-14)), damping * 100)
+        mu = put_rows(mu, active, damping)
+        iterations = put_rows(iterations, active, take_rows(iterations, active) + 1)
+        going = (before > tol) & (damping < 1e8)
+        active = active[going]
+    return c, iterations

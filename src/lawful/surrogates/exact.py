@@ -1,0 +1,282 @@
+"""Kernel ridge regression with an intercept, sample weights and exact leave-one-out, from one factorisation.
+
+    minimise (1/n) sum_i w_i (z_i - f(x_i) - beta)^2 + lambda |f|^2          n = sum_i w_i
+
+has f(x) = sum_i k(x, x_i) c_i with, for G = K + n lambda W^-1 (the paper's K + n lambda I when w = 1),
+
+    c = P z,    P = G^-1                                      without intercept
+                P = G^-1 - G^-1 1 1' G^-1 / (1' G^-1 1)       with: P 1 = 0, and the scores alpha(x) sum to one
+    beta = sum_i w_i (z - K c)_i / n
+    leave-one-out residual   r_i = (P z)_i / P_ii             (n lambda held fixed)
+    scores                   alpha(x) = omega + P k_c(x),     omega = w / n, k_c(x) = k(x) - K omega
+    kriging variance         k(x,x) - 2 alpha.k(x) + alpha' G alpha = c(x,x) + lambda - k_c(x)' P k_c(x)
+
+c(x,x) is the kernel centred with omega (without intercept omega = 0 and the `+ lambda`, which is the variance of
+beta, is absent). All is symmetric in D = W^1/2: P = D Q (Q' D K D Q + n lambda I)^-1 Q' D where the columns of Q
+span the complement of D 1. Q is taken from the Householder reflector that sends D 1 to the first axis, so the
+intercept is removed exactly and no eigenvalue has to be recognised as "the zero one". `SpectralFactor` holds the
+eigenvectors of the block and so serves every lambda with matrix products; `CholeskyFactor` serves one.
+
+Equal inputs are merged first: weights add, labels average; the ridge solution is the same. Leave-one-out then
+leaves out an *input*: the residual of row i is z_i minus the prediction at x_i without any row at x_i. So weight 2
+is a row repeated twice, in the fit and in the tuning. The merged inputs are sorted, so that no result depends on
+the order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lawful._array import Array, array_namespace, device_of, eigh, like, segment_sum, solve_lower, take_rows, to_numpy
+from lawful.kernels import Kernel, Precomputed
+
+__all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "distinct"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The p distinct inputs among the chosen rows of X, in sorted order."""
+
+    X: Array
+    points: np.ndarray  # (p,) one row of X for each distinct input
+    group: np.ndarray  # (n,) which distinct input each chosen row has
+    weights: Array  # (p,) total weight of each distinct input
+    share: Array  # (n,) weight of the row within its input
+
+    @property
+    def rows(self) -> Array:
+        """`points` as an index array of X's library."""
+        return array_namespace(self.X).asarray(self.points, device=device_of(self.X))
+
+    def average(self, Z: Array) -> Array:
+        return segment_sum(Z * self.share[:, None], self.group, self.points.shape[0])
+
+    def spread(self, values: Array) -> Array:
+        """(p, ...) -> (n, ...): to each row what its input has."""
+        return take_rows(values, array_namespace(values).asarray(self.group, device=device_of(values)))
+
+
+def distinct(X: Array, rows: np.ndarray, weights: Array, kernel: Kernel) -> Sample:
+    """Merge equal inputs (not for `Precomputed`, whose inputs are unknown)."""
+    w = to_numpy(weights)
+    if isinstance(kernel, Precomputed):
+        points, group = rows, np.arange(rows.shape[0])
+    else:
+        _, first, group = np.unique(to_numpy(X)[rows], axis=0, return_index=True, return_inverse=True)
+        points, group = rows[first], group.reshape(-1)
+    total = np.bincount(group, weights=w, minlength=points.shape[0])
+    return Sample(X, points, group, like(total, X), like(w / total[group], X))
+
+
+class Solution(NamedTuple):
+    """Coefficients (p or number of features, k) and intercepts (k,) of k regressions."""
+
+    coef: Array
+    beta: Array
+
+
+class Factor:
+    """All that depends on the inputs alone. `lam` is one number or one per column of Z.
+
+    Subclasses give `code(Z)`, `apply(code, nu)` = P Z and `diagonal(nu)` = P_ii with nu = n lambda, one per column.
+    """
+
+    def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
+        xp = array_namespace(sample.weights)
+        self.kernel, self.sample, self.intercept = kernel, sample, intercept
+        self.w = sample.weights
+        self.n = float(xp.sum(self.w))
+        self.p = int(self.w.shape[0])
+        self.root = xp.sqrt(self.w)  # the diagonal of D
+        self.omega = self.w / self.n if intercept else xp.zeros_like(self.w)
+        self.level = 1.0  # mean of k(x_i, x_i): the scale of lambda
+
+    def nu(self, lam: Any, k: int) -> Array:
+        """n lambda, one for each of k columns."""
+        return like(np.broadcast_to(self.n * np.asarray(lam, dtype=float), (k,)).copy(), self.w)
+
+    def code(self, Z: Array) -> Array:
+        raise NotImplementedError
+
+    def apply(self, code: Array, nu: Array) -> Array:
+        raise NotImplementedError
+
+    def diagonal(self, nu: Array) -> Array:
+        raise NotImplementedError
+
+    def solve(self, Z: Array, lam: Any) -> Solution:
+        raise NotImplementedError
+
+    def predict(self, X: Array, solution: Solution) -> Array:
+        raise NotImplementedError
+
+    def scores(self, X: Array, lam: float) -> Array:
+        """alpha(x), (m, n): the weight of every training row; one lambda."""
+        raise NotImplementedError
+
+    def variance(self, X: Array, lam: Any) -> Array:
+        """Kriging variance, (m, number of lambdas)."""
+        raise NotImplementedError
+
+    def _residuals(self, code: Array, nu: Array) -> Array:
+        """(P Z)_i / P_ii for the merged inputs; 0 where nothing is left (one input, with intercept)."""
+        xp = array_namespace(nu)
+        diagonal = self.diagonal(nu)
+        alone = diagonal <= 0
+        return xp.where(alone, xp.zeros_like(diagonal), self.apply(code, nu) / (diagonal + like(alone, diagonal)))
+
+    def loo(self, Z: Array, lam: Any) -> Array:
+        """Out-of-sample residuals (n, k); with one input and an intercept, Z minus its mean."""
+        means = self.sample.average(Z)
+        residuals = self._residuals(self.code(means), self.nu(lam, Z.shape[1]))
+        return Z - self.sample.spread(means - residuals)
+
+    def loo_mse(self, Y: Array, lam: np.ndarray) -> np.ndarray:
+        """Weighted mean squared leave-one-out residual for lam (L, k): L lambdas for each of the k columns."""
+        xp = array_namespace(Y)
+        L, k = np.broadcast_shapes(lam.shape, (1, Y.shape[1]))
+        means = self.sample.average(Y)
+        code = self.code(means)
+        if L > 1:
+            columns = xp.asarray(np.tile(np.arange(k), L), device=device_of(Y))
+            code = xp.take(code, columns, axis=1)
+        nu = self.nu(np.broadcast_to(lam, (L, k)).reshape(-1), L * k)
+        between = xp.sum(self.w[:, None] * self._residuals(code, nu) ** 2, axis=0)
+        return (to_numpy(between).reshape(L, k) + self.within(Y)) / self.n
+
+    def within(self, Y: Array) -> np.ndarray:
+        """Weighted sum of squares of each column around the means of equal inputs."""
+        xp = array_namespace(Y)
+        if self.p == Y.shape[0]:
+            return np.zeros(Y.shape[1])
+        squares = (Y - self.sample.spread(self.sample.average(Y))) ** 2
+        weights = self.sample.share * self.sample.spread(self.w)
+        return to_numpy(xp.sum(weights[:, None] * squares, axis=0))
+
+    def spread_of_loo(self, lam: Any, k: int) -> Array:
+        """(k,): mean over the inputs of 1 / P_ii, the leave-one-out predictive variance of a Gaussian process."""
+        return array_namespace(self.w).mean(1 / self.diagonal(self.nu(lam, k)), axis=0)
+
+
+class DualFactor(Factor):
+    """A `Factor` through the kernel matrix."""
+
+    def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
+        super().__init__(kernel, sample, intercept)
+        xp = array_namespace(self.w)
+        self.K = kernel.gram(sample.X, sample.rows)
+        self.level = float(xp.sum(self.w * xp.linalg.diagonal(self.K))) / self.n
+        block = self.root[:, None] * self.K * self.root[None, :]
+        if intercept:
+            v = self.root / float(xp.sum(self.w)) ** 0.5
+            mirror = xp.concat([v[:1] + 1, v[1:]])  # v >= 0, so v + e1 does not cancel
+            self.mirror = mirror / float(xp.sum(mirror**2)) ** 0.5
+            t = block @ self.mirror
+            t = 2 * (t - float(xp.sum(self.mirror * t)) * self.mirror)
+            block = (block - self.mirror[:, None] * t[None, :] - t[:, None] * self.mirror[None, :])[1:, 1:]
+        self.block = block  # Q' D K D Q
+
+    def _reduce(self, Z: Array) -> Array:
+        """Q' Z."""
+        return (Z - 2 * self.mirror[:, None] * (self.mirror @ Z)[None, :])[1:, :] if self.intercept else Z
+
+    def _expand(self, A: Array) -> Array:
+        """Q A."""
+        if not self.intercept:
+            return A
+        xp = array_namespace(A)
+        Z = xp.concat([xp.zeros((1, A.shape[1]), dtype=A.dtype, device=device_of(A)), A], axis=0)
+        return Z - 2 * self.mirror[:, None] * (self.mirror @ Z)[None, :]
+
+    def solve(self, Z: Array, lam: Any) -> Solution:
+        means = self.sample.average(Z)
+        coef = self.apply(self.code(means), self.nu(lam, Z.shape[1]))
+        return Solution(coef, self.omega @ (means - self.K @ coef))
+
+    def cross(self, X: Array) -> Array:
+        return self.kernel.cross(X, self.sample.X, self.sample.rows)
+
+    def predict(self, X: Array, solution: Solution) -> Array:
+        return self.cross(X) @ solution.coef + solution.beta[None, :]
+
+    def _centred(self, X: Array) -> Array:
+        return self.cross(X) - (self.K @ self.omega)[None, :]
+
+    def scores(self, X: Array, lam: float) -> Array:
+        k = self._centred(X).T
+        merged = self.omega[:, None] + self.apply(self.code(k), self.nu(lam, k.shape[1]))
+        return (self.sample.spread(merged) * self.sample.share[:, None]).T
+
+    def _explained(self, k: Array, nu: Array) -> Array:
+        """k' P k, (m, len(nu))."""
+        raise NotImplementedError
+
+    def variance(self, X: Array, lam: Any) -> Array:
+        xp = array_namespace(X)
+        lam = np.atleast_1d(lam)
+        cross = self.cross(X)
+        prior = self.kernel.diag(X) - 2 * (cross @ self.omega) + self.omega @ (self.K @ self.omega)
+        k = cross - (self.K @ self.omega)[None, :]
+        variance = prior[:, None] - self._explained(k.T, self.nu(lam, lam.shape[0]))
+        variance = variance + (like(lam, X)[None, :] if self.intercept else 0.0)
+        return xp.where(variance > 0, variance, xp.zeros_like(variance))
+
+
+class SpectralFactor(DualFactor):
+    """Eigenvectors of the block: P = D U (s + n lambda)^-1 U' D for every lambda."""
+
+    def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
+        super().__init__(kernel, sample, intercept)
+        xp = array_namespace(self.w)
+        s, E = eigh(self.block)
+        self.s = xp.where(s > 0, s, xp.zeros_like(s))
+        self.U = self._expand(E)
+        self.U2 = self.U**2
+        del self.block
+
+    def code(self, Z: Array) -> Array:
+        return self.U.T @ (self.root[:, None] * Z)
+
+    def apply(self, code: Array, nu: Array) -> Array:
+        return self.root[:, None] * (self.U @ (code / (self.s[:, None] + nu[None, :])))
+
+    def diagonal(self, nu: Array) -> Array:
+        # a path asks for the same lambda for every task: compute each once
+        xp = array_namespace(nu)
+        values, inverse = np.unique(to_numpy(nu), return_inverse=True)
+        once = self.w[:, None] * (self.U2 @ (1 / (self.s[:, None] + like(values, nu)[None, :])))
+        return xp.take(once, xp.asarray(inverse, device=device_of(nu)), axis=1)
+
+    def _explained(self, k: Array, nu: Array) -> Array:
+        return (self.code(k) ** 2).T @ (1 / (self.s[:, None] + nu[None, :]))
+
+
+class CholeskyFactor(DualFactor):
+    """One lambda: L L' = Q' D K D Q + n lambda I."""
+
+    def __init__(self, kernel: Kernel, sample: Sample, lam: float, intercept: bool = True) -> None:
+        super().__init__(kernel, sample, intercept)
+        xp = array_namespace(self.w)
+        self.lam = float(lam)
+        eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
+        self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
+        del self.block
+
+    def code(self, Z: Array) -> Array:
+        return solve_lower(self.L, self._reduce(self.root[:, None] * Z))
+
+    def apply(self, code: Array, nu: Array) -> Array:
+        return self.root[:, None] * self._expand(solve_lower(self.L, code, transpose=True))
+
+    def diagonal(self, nu: Array) -> Array:
+        xp = array_namespace(nu)
+        eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
+        diagonal = self.w * xp.sum(solve_lower(self.L, self._reduce(eye)) ** 2, axis=0)
+        return xp.broadcast_to(diagonal[:, None], (self.p, nu.shape[0]))
+
+    def _explained(self, k: Array, nu: Array) -> Array:
+        explained = array_namespace(k).sum(self.code(k) ** 2, axis=0)
+        return array_namespace(k).broadcast_to(explained[:, None], (k.shape[1], nu.shape[0]))
