@@ -150,31 +150,39 @@ def local_minima(F: Any, cloud: Array, near: Array) -> tuple[Array, Array]:
     return xp.concat(rows), xp.concat(points)
 
 
-def starts(F: Any, C: Any) -> tuple[Array, Array]:
+def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for every row of F: (rows, points), rows repeated once per start."""
     pool = None if getattr(C, "depends_on_x", False) else pool_of(C)
     center = F.center
     xp = array_namespace(center)
-    m = F.shape[0]
-    everyone = xp.arange(m)
+    everyone = xp.arange(F.shape[0])
     rows, points = [], []
     if pool is not None:
-        for begin in range(0, m, CHUNK):
+        for begin in range(0, F.shape[0], CHUNK):
             idx = everyone[begin : begin + CHUNK]
             found_rows, found_points = local_minima(F.rows(idx), like(pool.points, center), xp.asarray(pool.neighbours))
             rows.append(take_rows(idx, found_rows))
             points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
-    if pool is None or pool.dimension > 1:
-        rows.append(everyone)
-        points.append(center)
+    guesses = [center] if pool is None or pool.dimension > 1 else []
     cloud = getattr(C, "starts_", None)
     if pool is None and cloud is not None and len(cloud):
-        cloud = like(cloud, center)
-        cost = F.costs(cloud)
-        for _ in range(min(2, cloud.shape[0])):
-            best = xp.argmin(cost, axis=1)
-            rows.append(everyone)
-            points.append(xp.take(cloud, best, axis=0))
-            cost = xp.where(xp.arange(cost.shape[1])[None, :] == best[:, None], xp.full_like(cost, xp.inf), cost)
+        guesses += cheapest(F, like(cloud, center), min(2, len(cloud)))
+    for guess in guesses:
+        # These are not on C: a first descent to it saves the local search from far-off linearisations.
+        rows.append(everyone)
+        points.append(restore(C, guess, scale, tol=1e-6, max_iter=12)[0])
     return xp.concat(rows), xp.concat(points)
+
+
+def cheapest(F: Any, cloud: Array, k: int) -> list[Array]:
+    """For every row the k cheapest points of the cloud."""
+    xp = array_namespace(cloud)
+    cost = F.costs(cloud)
+    columns = xp.arange(cost.shape[1])[None, :]
+    found = []
+    for _ in range(k):
+        best = xp.argmin(cost, axis=1)
+        found.append(take_rows(cloud, best))
+        cost = xp.where(columns == best[:, None], xp.full_like(cost, xp.inf), cost)
+    return found

@@ -209,8 +209,9 @@ def tune_scales(
         theta = min(descents, key=lambda found: found.fun).x
         if any(a is not b for a, b in zip(few, many)):
             theta = descend(many, theta, 15).x
-    if any(a is not b for a, b in zip(many, problems)):
-        theta = theta + _common_factor(objective([thin(problem, 4 * max_rows, rng) for problem in problems], False), theta)
+        if any(a is not b for a, b in zip(many, problems)):
+            most = [thin(problem, 3 * max_rows, rng) for problem in problems]
+            theta = theta + _common_factor(objective(most, gradient=False), theta)
     return round_digits(scales * np.exp(np.clip(theta, low, high)))
 
 
