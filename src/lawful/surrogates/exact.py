@@ -156,6 +156,9 @@ class Factor:
         weights = self.sample.share * self.sample.spread(self.w)
         return to_numpy(xp.sum(weights[:, None] * squares, axis=0))
 
+    def slim(self) -> None:
+        """Forget what only fitting needs: after this `predict`, `scores` and `variance` still work."""
+
     def spread_of_loo(self, lam: Any, k: int) -> Array:
         """(k,): mean over the inputs of 1 / P_ii, the leave-one-out predictive variance of a Gaussian process."""
         return array_namespace(self.w).mean(1 / self.diagonal(self.nu(lam, k)), axis=0)
@@ -168,6 +171,7 @@ class DualFactor(Factor):
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
         self.K = kernel.gram(sample.X, sample.rows)
+        self.mean_map = self.K @ self.omega  # k(x_i, .) averaged over the inputs
         self.level = float(xp.sum(self.w * xp.linalg.diagonal(self.K))) / self.n
         block = self.root[:, None] * self.K * self.root[None, :]
         if intercept:
@@ -202,8 +206,11 @@ class DualFactor(Factor):
     def predict(self, X: Array, solution: Solution) -> Array:
         return self.cross(X) @ solution.coef + solution.beta[None, :]
 
+    def slim(self) -> None:
+        del self.K
+
     def _centred(self, X: Array) -> Array:
-        return self.cross(X) - (self.K @ self.omega)[None, :]
+        return self.cross(X) - self.mean_map[None, :]
 
     def scores(self, X: Array, lam: float) -> Array:
         k = self._centred(X).T
@@ -218,8 +225,8 @@ class DualFactor(Factor):
         xp = array_namespace(X)
         lam = np.atleast_1d(lam)
         cross = self.cross(X)
-        prior = self.kernel.diag(X) - 2 * (cross @ self.omega) + self.omega @ (self.K @ self.omega)
-        k = cross - (self.K @ self.omega)[None, :]
+        prior = self.kernel.diag(X) - 2 * (cross @ self.omega) + self.omega @ self.mean_map
+        k = cross - self.mean_map[None, :]
         variance = prior[:, None] - self._explained(k.T, self.nu(lam, lam.shape[0]))
         variance = variance + (like(lam, X)[None, :] if self.intercept else 0.0)
         return xp.where(variance > 0, variance, xp.zeros_like(variance))
@@ -236,6 +243,10 @@ class SpectralFactor(DualFactor):
         self.U = self._expand(E)
         self.U2 = self.U**2
         del self.block
+
+    def slim(self) -> None:
+        super().slim()
+        del self.U2
 
     def code(self, Z: Array) -> Array:
         return self.U.T @ (self.root[:, None] * Z)

@@ -2,11 +2,13 @@
 
     g_t(x) = sum_i alpha_it(x) Z_it,      alpha_t(x) = (K_t + n_t lambda_t I)^-1 K_tx          (eq:estimator-multitask)
 
-Tasks seen on the same rows with the same weights form a group and share one factorisation.
+Tasks seen on the same rows with the same weights and the same kernel form a group and share one factorisation.
 """
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +16,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
-from lawful._array import Array, array_namespace, to_numpy
+from lawful._array import Array, array_namespace, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, Stationary, as_kernel
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor, distinct
 from lawful.surrogates.primal import PrimalFactor
@@ -23,8 +26,19 @@ from lawful.surrogates.tuning import Problem, best_lam, input_scales, tune_scale
 
 __all__ = ["KernelRidge"]
 
-TUNED_TASKS = 32  # length scales are shared, so this many tasks are plenty to choose them
+TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
+OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10  # length scales of its own for each of so many tasks, if it has so many rows
+# per input, and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows)
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
+
+
+def gather(samples: list[Sample], y: list[Array], tasks: list[int]) -> list[Problem]:
+    """The chosen tasks, those on the same rows together."""
+    together: dict[int, list[int]] = {}
+    for t in tasks:
+        together.setdefault(id(samples[t]), []).append(t)
+    stack = array_namespace(y[0]).stack
+    return [Problem(samples[g[0]], stack([y[t] for t in g], axis=1)) for g in together.values()]
 
 
 def _has_variance(ridge: KernelRidge) -> bool:
@@ -39,6 +53,9 @@ class KernelRidge(RegressorMixin, BaseEstimator):
     kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m); None is `Gaussian("auto")`. With
         sigma="auto" one length scale per input is tuned by leave-one-out (see `tuning`) and `kernel_` holds it in
         the units of the inputs. Any other sigma is exactly the kernel as written, on the raw inputs.
+    scales : "shared" (all tasks have the same length scales: one factorisation), "task" (each has its own: outputs of
+        different smoothness are learned better, sometimes by a factor of two) or "auto": "task" when every task has ten
+        rows per input and the factorisations remain cheap, else "shared".
     lam : "auto" (for each task, by leave-one-out), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the
         paper's theorems, one number, or one per task.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one.
@@ -46,7 +63,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    kernel_, lam_ (T,), loo_mse_ (T,), groups_ (lists of tasks that share rows and weights).
+    kernels_ (a list of T kernels, with numbers for length scales), kernel_ (the kernel that all tasks share, if they do),
+    lam_ (T,), loo_mse_ (T,), groups_ (lists of tasks that share a factorisation).
     """
 
     def __init__(
@@ -54,6 +72,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         kernel: Any = None,
         lam: Any = "auto",
         intercept: bool = True,
+        scales: str = "auto",
         random_state: Any = None,
         max_tuning_rows: int = 300,
         verbose: bool = False,
@@ -61,6 +80,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         self.kernel = kernel
         self.lam = lam
         self.intercept = intercept
+        self.scales = scales
         self.random_state = random_state
         self.max_tuning_rows = max_tuning_rows
         self.verbose = verbose
@@ -83,36 +103,45 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         xp = array_namespace(X)
         rows = [to_numpy(r) for r in rows]
         weights = [to_numpy(w) for w in weights]
-        groups: dict[tuple[bytes, bytes], list[int]] = {}
-        for t, (r, w) in enumerate(zip(rows, weights)):
-            groups.setdefault((r.tobytes(), w.tobytes()), []).append(t)
-        self.groups_ = list(groups.values())
+        keys = [(r.tobytes(), w.tobytes()) for r, w in zip(rows, weights)]
         kernel = as_kernel(self.kernel)
-        samples = [distinct(X, rows[g[0]], weights[g[0]], kernel) for g in self.groups_]
-        labels = [xp.stack([y[t] for t in g], axis=1) for g in self.groups_]
-        self.kernel_ = self._tuned(kernel, X, samples, labels)
+        samples = {key: distinct(X, r, w, kernel) for key, r, w in zip(keys, rows, weights)}
+        tasks = [samples[key] for key in keys]
+        self.kernels_ = self._tuned(kernel, X, tasks, y)
+        if all(k is self.kernels_[0] for k in self.kernels_):
+            self.kernel_ = self.kernels_[0]
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for t, key in enumerate(keys):
+            groups.setdefault((*key, id(self.kernels_[t])), []).append(t)
+        self.groups_ = list(groups.values())
         self.lam_ = self._given_lam([w.sum() for w in weights])
         self.loo_mse_ = np.zeros(len(y))
+        self.n_rows_ = max(sample.points.shape[0] for sample in tasks)
         self._residuals: list[Array] = [None] * len(y)
         self._factors, self._solutions, self._widths = [], [], [z.shape[1] for z in Z]
-        for g, sample, Y in zip(self.groups_, samples, labels):
-            factor = self._factor(sample, self.lam_[g])
+        self._loo_variance = np.ones(len(y))
+        for g in self.groups_:
+            sample, Y = tasks[g[0]], xp.stack([y[t] for t in g], axis=1)
+            factor = self._factor(self.kernels_[g[0]], sample, self.lam_[g])
             if isinstance(self.lam, str) and self.lam == "auto":
                 self.lam_[g] = self._auto_lam(factor, Y)
             lam = self.lam_[g]
             residuals = factor.loo(Y, lam)
             squares = sample.share[:, None] * sample.spread(sample.weights)[:, None] * residuals**2
             self.loo_mse_[g] = to_numpy(xp.sum(squares, axis=0)) / factor.n
+            if factor.p > 1:
+                self._loo_variance[g] = to_numpy(factor.spread_of_loo(lam, len(g)))
             for i, t in enumerate(g):
                 self._residuals[t] = residuals[:, i]
             self._factors.append(factor)
             self._solutions.append(
                 factor.solve(xp.concat([Z[t] for t in g], axis=1), np.repeat(lam, [self._widths[t] for t in g]))
             )
+            factor.slim()
         return self
 
     def predict_tasks(self, X: Array) -> list[Array]:
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "kernels_")
         xp = array_namespace(X)
         out: list[Array] = [None] * len(self._widths)
         for g, factor, solution in zip(self.groups_, self._factors, self._solutions):
@@ -127,26 +156,25 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     def residuals(self) -> list[Array]:
         """Leave-one-input-out residuals of y, one array per task."""
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "kernels_")
         return list(self._residuals)
 
     @available_if(_has_variance)
     def variance(self, X: Array) -> Array:
-        """(m, T): predictive variance relative to its leave-one-out average over the training inputs.
+        """(m, T): variance of the prediction at x, relative to the leave-one-out variance of an observation.
 
-        (p lambda + kriging variance) / mean_i 1 / P_ii, p distinct inputs: noise of a row of average weight, then the
-        Gaussian process's leave-one-out variance. 1 everywhere for a task with a single input.
+        kriging variance / mean_i 1 / P_ii: in the Gaussian process view, Var[f_t(x) | data] in units of the expected
+        leave-one-out error, so that loo_mse_[t] times this estimates the squared error of the prediction. 1 everywhere for
+        a task with a single input.
         """
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "kernels_")
         xp = array_namespace(X)
         out: list[Array] = [None] * len(self._widths)
         for g, factor in zip(self.groups_, self._factors):
             if factor.p == 1:
                 ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype)
             else:
-                lam = self.lam_[g]
-                noise = factor.p / factor.n * factor.nu(lam, len(g))
-                ratio = (noise[None, :] + factor.variance(X, lam)) / factor.spread_of_loo(lam, len(g))[None, :]
+                ratio = factor.variance(X, self.lam_[g]) / like(self._loo_variance[g], X)[None, :]
             for i, t in enumerate(g):
                 out[t] = ratio[:, i]
         return xp.stack(out, axis=1)
@@ -171,15 +199,15 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             )
         return np.broadcast_to(lam, n.shape).copy()
 
-    def _factor(self, sample: Sample, lam: np.ndarray) -> Factor:
+    def _factor(self, kernel: Kernel, sample: Sample, lam: np.ndarray) -> Factor:
         p = sample.points.shape[0]
-        if hasattr(self.kernel_, "features"):
+        if hasattr(kernel, "features"):
             first = array_namespace(sample.X).take(sample.X, sample.rows[:1], axis=0)
-            if self.kernel_.features(first).shape[1] < p:
-                return PrimalFactor(self.kernel_, sample, self.intercept)
+            if kernel.features(first).shape[1] < p:
+                return PrimalFactor(kernel, sample, self.intercept)
         if np.all(lam == lam[0]) and not (isinstance(self.lam, str) and self.lam == "auto"):
-            return CholeskyFactor(self.kernel_, sample, lam[0], self.intercept)
-        return SpectralFactor(self.kernel_, sample, self.intercept)
+            return CholeskyFactor(kernel, sample, lam[0], self.intercept)
+        return SpectralFactor(kernel, sample, self.intercept)
 
     def _informative(self, sample: Sample, Y: Array) -> np.ndarray:
         """Tasks from which something can be tuned: at least three inputs, and not a constant the intercept takes."""
@@ -200,33 +228,48 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             lam[~useful] = np.median(lam[useful])
         return lam
 
-    def _tuned(self, kernel: Kernel, X: Array, samples: list[Sample], labels: list[Array]) -> Kernel:
-        """The kernel with numbers for length scales."""
+    def _tuned(self, kernel: Kernel, X: Array, samples: list[Sample], y: list[Array]) -> list[Kernel]:
+        """The kernel of each task, with numbers for length scales; one object for tasks that share it."""
         kernel = clone(kernel)
+        T = len(y)
         if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
-            return kernel
+            return [kernel] * T
         if kernel.sigma != "auto":
             raise ValueError(f"{kernel!r} lacks length scales; sigma='auto', a number or one per input would do")
         total = np.zeros(X.shape[0])
-        for sample, Y in zip(samples, labels):
+        for sample in samples:
             weights = sample.share * sample.spread(sample.weights)
-            np.add.at(total, sample.points[sample.group], to_numpy(weights) * Y.shape[1])
+            np.add.at(total, sample.points[sample.group], to_numpy(weights))
         seen = total > 0
-        scales = input_scales(to_numpy(X)[seen], total[seen])
-        useful = [(s, Y, t) for s, Y in zip(samples, labels) for t in np.flatnonzero(self._informative(s, Y))]
+        units = input_scales(to_numpy(X)[seen], total[seen])
+        useful = [t for t in range(T) if self._informative(samples[t], y[t][:, None])[0]]
         if not useful:
-            return kernel.set_params(sigma=scales * np.sqrt(X.shape[1]))
-        chosen = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
-        columns: dict[int, list[int]] = {}
-        for i in chosen:
-            columns.setdefault(id(useful[i][0]), []).append(int(useful[i][2]))
-        xp = array_namespace(X)
-        problems = [
-            Problem(s, xp.take(Y, xp.asarray(columns[id(s)]), axis=1)) for s, Y in zip(samples, labels) if id(s) in columns
-        ]
+            return [kernel.set_params(sigma=units * np.sqrt(X.shape[1]))] * T
         rng = np.random.default_rng(self.random_state if self.random_state is not None else 0)
-        sigma = tune_scales(kernel, problems, scales, self.intercept, self.max_tuning_rows, rng, verbose=self.verbose)
-        return kernel.set_params(sigma=sigma)
+        seeds = rng.integers(2**32, size=T)
+
+        def tuned(tasks: list[int]) -> Kernel:
+            problems = gather(samples, y, tasks)
+            draw = np.random.default_rng(seeds[tasks[0]])
+            sigma = tune_scales(kernel, problems, units, self.intercept, self.max_tuning_rows, draw, verbose=self.verbose)
+            return clone(kernel).set_params(sigma=sigma)
+
+        # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs tenfold.
+        with threadpool_limits(1, user_api="blas"):
+            if self._own_scales(samples, X.shape[1], T):
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    found = dict(zip(useful, pool.map(lambda t: tuned([t]), useful)))
+                return [found.get(t, found[useful[0]]) for t in range(T)]
+            few = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
+            return [tuned([useful[i] for i in few])] * T
+
+    def _own_scales(self, samples: list[Sample], d: int, T: int) -> bool:
+        if self.scales not in ("auto", "shared", "task"):
+            raise ValueError(f"KernelRidge(scales={self.scales!r}) is no rule it knows; 'auto', 'shared' or 'task' would do")
+        if self.scales != "auto":
+            return self.scales == "task"
+        sizes = np.array([sample.points.shape[0] for sample in samples], dtype=float)
+        return T <= OWN_TASKS and bool((sizes >= OWN_ROWS * d).all()) and float((sizes**3).sum()) <= OWN_WORK
 
     # alone, as a scikit-learn regressor
 
@@ -248,7 +291,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         return self.fit_tasks(X, [v[:, None] for v in labels], labels, rows, [w[r] for r in rows])
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "kernels_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         columns = self.predict_tasks(X)
         return columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)

@@ -28,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.kernels import Stationary
@@ -159,7 +158,7 @@ def tune_scales(
     intercept: bool,
     max_rows: int,
     rng: np.random.Generator,
-    tau: float = TAU,
+    tau: float | None = None,
     verbose: bool = False,
 ) -> np.ndarray:
     """Length scales in the units of the inputs that minimise J, with three significant digits.
@@ -169,6 +168,8 @@ def tune_scales(
     ratios, and with more rows than that `_common_factor` settles the size.
     """
     d = scales.shape[0]
+    if tau is None:
+        tau = TAU * float(np.sqrt(np.mean([problem.sample.points.shape[0] for problem in problems]) / d))
     low, high = np.log(SCALE_BOUNDS)
 
     def objective(some: list[Problem], gradient: bool = True, tau: float = tau) -> Callable:
@@ -196,22 +197,20 @@ def tune_scales(
     few = [thin(problem, max_rows // 2, rng) for problem in problems]
     many = [thin(problem, max_rows, rng) for problem in problems]
     starts = [np.full(d, np.log(c * np.sqrt(d))) for c in ISOTROPIC]
-    # matrices of a few hundred rows: threads gain little, and on a busy machine their waiting costs tenfold
-    with threadpool_limits(1, user_api="blas"):
-        height = objective(few, gradient=False)
-        # ties (nothing to choose by) go to the middle of the grid
-        rank = [(round(height(start)[0], 8), abs(i - len(starts) // 2)) for i, start in enumerate(starts)]
-        halves = np.split(np.arange(len(starts)), [LOCAL])
-        begins = [starts[min(half, key=rank.__getitem__)] for half in halves]
-        # a weak prior lets relevant inputs stand out, which the strict one would not start but will not undo
-        begins += [descend(few, begin, 20, tau=5 * tau).x for begin in begins]
-        descents = [descend(few, begin, 40) for begin in begins]
-        theta = min(descents, key=lambda found: found.fun).x
-        if any(a is not b for a, b in zip(few, many)):
-            theta = descend(many, theta, 15).x
-        if any(a is not b for a, b in zip(many, problems)):
-            most = [thin(problem, 3 * max_rows, rng) for problem in problems]
-            theta = theta + _common_factor(objective(most, gradient=False), theta)
+    height = objective(few, gradient=False)
+    # ties (nothing to choose by) go to the middle of the grid
+    rank = [(round(height(start)[0], 8), abs(i - len(starts) // 2)) for i, start in enumerate(starts)]
+    halves = np.split(np.arange(len(starts)), [LOCAL])
+    begins = [starts[min(half, key=rank.__getitem__)] for half in halves]
+    # a weak prior lets relevant inputs stand out, which the strict one would not start but will not undo
+    begins += [descend(few, begin, 20, tau=5 * tau).x for begin in begins]
+    descents = [descend(few, begin, 40) for begin in begins]
+    theta = min(descents, key=lambda found: found.fun).x
+    if any(a is not b for a, b in zip(few, many)):
+        theta = descend(many, theta, 15).x
+    if any(a is not b for a, b in zip(many, problems)):
+        most = [thin(problem, 3 * max_rows, rng) for problem in problems]
+        theta = theta + _common_factor(objective(most, gradient=False), theta)
     return round_digits(scales * np.exp(np.clip(theta, low, high)))
 
 
