@@ -59,8 +59,9 @@ def test_length_scales_tell_relevant_inputs_from_irrelevant_ones():
     X = rng.uniform(-1, 1, (150, 3)) * [1.0, 1.0, 1000.0]
     Y = np.stack([np.sin(4 * X[:, 0]), np.cos(3 * X[:, 0])], axis=1)
     ridge = KernelRidge().fit(X, Y)
-    relative = ridge.kernel_.sigma / X.std(axis=0)
-    assert relative[1] > 5 * relative[0] and relative[2] > 5 * relative[0]
+    for kernel in (*ridge.kernels_, KernelRidge(scales="shared").fit(X, Y).kernel_):
+        relative = kernel.sigma / X.std(axis=0)
+        assert relative[1] > 5 * relative[0] and relative[2] > 5 * relative[0]
     new = rng.uniform(-1, 1, (200, 3)) * [1.0, 1.0, 1000.0]
     truth = np.stack([np.sin(4 * new[:, 0]), np.cos(3 * new[:, 0])], axis=1)
     assert np.mean((ridge.predict(new) - truth) ** 2) < 1e-6
@@ -72,7 +73,8 @@ def test_units_of_inputs_and_outputs_do_not_matter():
     one = problem(40, 2, weighted=False)
     X, units = one.sample.X, np.array([1024.0, 1.0, 1 / 64])
     here, there = KernelRidge().fit(X, one.Y), KernelRidge().fit(X * units, one.Y * [1e6, 1e-6])
-    np.testing.assert_allclose(there.kernel_.sigma, here.kernel_.sigma * units, rtol=0.02)
+    for one_there, one_here in zip(there.kernels_, here.kernels_):
+        np.testing.assert_allclose(one_there.sigma, one_here.sigma * units, rtol=0.02)
     np.testing.assert_allclose(there.predict(X * units) / [1e6, 1e-6], here.predict(X), atol=1e-2)
 
 

@@ -58,6 +58,8 @@ def put_rows(x: Array, idx: Array, values: Array) -> Array:
         out = xp.asarray(x, copy=True)
         out[idx] = values
         return out
+    if idx.shape[0] == 0:
+        return x
     # out = x off the index, values on it: position of each row inside idx, then one gather.
     where = np.full(x.shape[0], -1)
     where[to_numpy(idx)] = np.arange(idx.shape[0])

@@ -77,10 +77,14 @@ def solve_small(A: Array, b: Array) -> Array:
     if k == 1:
         return b / A[:, 0, :]
     if k == 2:
-        det = A[:, 0, 0] * A[:, 1, 1] - A[:, 0, 1] * A[:, 1, 0]
-        z0 = A[:, 1, 1] * b[:, 0] - A[:, 0, 1] * b[:, 1]
-        z1 = A[:, 0, 0] * b[:, 1] - A[:, 1, 0] * b[:, 0]
-        return xp.stack([z0 / det, z1 / det], axis=1)
+        # Elimination, not Cramer's rule: with nearly dependent rows (redundant equations) the residual stays small.
+        swap = abs(A[:, 1, 0]) > abs(A[:, 0, 0])
+        (p, q, r), (u, v, w) = (
+            [xp.where(swap, two, one) for one, two in ((A[:, i, 0], A[:, j, 0]), (A[:, i, 1], A[:, j, 1]), (b[:, i], b[:, j]))]
+            for i, j in ((0, 1), (1, 0))
+        )
+        z1 = (w - u / p * r) / (v - u / p * q)
+        return xp.stack([(r - q * z1) / p, z1], axis=1)
     return xp.linalg.solve(A, b[:, :, None])[:, :, 0]
 
 

@@ -69,11 +69,13 @@ def constraint_violation(constraint: Any, y_pred: Any, X: Any = None, *, reduce:
 
     `constraint` is a fitted set, such as `model.constraint_`; X is needed only when it depends on the inputs.
     """
+    if reduce not in ("max", "mean", "rows"):
+        raise ValueError(f"unknown reduce {reduce!r}; choose 'max', 'mean' or 'rows'")
     p = np.asarray(y_pred, dtype=float)
     p = p[:, None] if p.ndim == 1 else p
     bound = constraint if X is None else constraint.at(np.asarray(X, dtype=float))
     rows = to_numpy(bound.residual(p))
-    return {"max": lambda: float(rows.max()), "mean": lambda: float(rows.mean()), "rows": lambda: rows}[reduce]()
+    return rows if reduce == "rows" else float(getattr(rows, reduce)())
 
 
 def scorer(metric: Callable[..., float], *, greater_is_better: bool = False, **options: Any) -> Any:

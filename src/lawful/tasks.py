@@ -31,8 +31,8 @@ def check_outputs(Y: Any) -> tuple[np.ndarray, list[str] | None]:
         values = np.asarray(Y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Y must be numeric, with NaN for outputs that were not observed: {error}") from error
-    if values.ndim not in (1, 2):
-        raise ValueError(f"Y must have shape (n,) or (n, T), got {values.shape}")
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise ValueError(f"Y must have shape (n,) or (n, T) with at least one column, got {values.shape}")
     if np.isinf(values).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64'); use NaN for missing outputs")
     return values, names

@@ -22,7 +22,7 @@ def objective_of(loss, alpha, Y):
     """The loss trick by hand: regressed encodings are alpha @ Z."""
     Z, atoms = loss.encodings([Y[:, t] for t in range(Y.shape[1])])
     if isinstance(loss, Square):
-        loss.metric_ = None
+        loss.metric_, loss.confidence_ = None, "scores"
     return loss.objective([alpha @ z for z in Z], atoms)
 
 
@@ -201,6 +201,7 @@ class TestMetric:
         weights, c = np.array([1.0, 4.0, 0.25]), rng.standard_normal((4, 3))
         diagonal, full = Square(weights), Square(np.diag(weights))
         diagonal.metric_, full.metric_ = weights, np.diag(weights)
+        diagonal.confidence_ = full.confidence_ = "scores"
         F, G = diagonal.objective(scores, [None] * 3), full.objective(scores, [None] * 3)
         np.testing.assert_allclose(F.value(c), G.value(c))
         np.testing.assert_allclose(F.gradient(c), G.gradient(c))

@@ -257,7 +257,8 @@ def test_batch_is_row_by_row_in_any_order_and_library(method):
 @pytest.mark.torch
 @pytest.mark.parametrize("method", ["project", "nearest", "residual"])
 def test_torch_gives_the_same_numbers(method):
-    torch = pytest.importorskip("torch")
+    import torch
+
     for name in knowing(method):
         C = fitted(name)
         a, b = weights(name, m=17)

@@ -172,12 +172,14 @@ def test_factors_on_the_strict_array_api(make):
 @pytest.mark.torch
 @each_factor
 def test_factors_on_torch(make):
-    check_other_library(make, pytest.importorskip("torch"))
+    import torch
+
+    check_other_library(make, torch)
 
 
 @pytest.mark.torch
 def test_kernel_ridge_tunes_and_predicts_in_torch():
-    torch = pytest.importorskip("torch")
+    import torch
 
     def fit(asarray):
         labels = [asarray(Z[:, t]) for t in range(2)]
@@ -243,12 +245,24 @@ def test_result_does_not_depend_on_the_order_of_rows():
     np.testing.assert_allclose(one.predict(XNEW), two.predict(XNEW), rtol=1e-12)
 
 
-def test_variance_is_about_one_on_the_data_and_grows_away_from_it():
-    ridge = KernelRidge(Gaussian(1.0), lam=0.01).fit(X, Z)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_variance_is_that_of_a_gaussian_process_in_units_of_its_leave_one_out_variance(intercept):
+    """Var[f(x) | data] / mean_i Var[y_i | the others]: below 1 on the data, growing away from them."""
+    lam, kernel = 0.01, Gaussian(1.0)
+    ridge = KernelRidge(kernel, lam=lam, intercept=intercept).fit(X, Z)
     near, far = ridge.variance(X), ridge.variance(X + 100)
     assert near.shape == (N, 2)
-    assert 0.3 < near.mean() < 1.1
-    assert np.all(far > near.max())
+    assert np.all(near < 1) and np.all(far > near.max())
+    inverse, k = np.linalg.inv(kernel(X, X) + N * lam * np.eye(N)), kernel(XNEW, X)
+    posterior, rest = 1 - np.sum(k @ inverse * k, axis=1), inverse
+    if intercept:  # universal kriging: the constant has a flat prior
+        drift, one = 1 - k @ inverse.sum(0), inverse.sum(0, keepdims=True)
+        posterior, rest = posterior + drift**2 / inverse.sum(), inverse - one.T @ one / inverse.sum()
+    expected = posterior / np.mean(1 / np.diag(rest))
+    np.testing.assert_allclose(ridge.variance(XNEW), np.stack([expected] * 2, axis=1), rtol=1e-8)
+
+
+def test_variance_of_one_row_is_one():
     np.testing.assert_allclose(KernelRidge(Gaussian(1.0), lam=0.01).fit(X[:1], Z[:1]).variance(XNEW), 1.0)
 
 
@@ -298,7 +312,8 @@ def test_kernel_ridge_errors_say_what_would_do():
 
 
 @parametrize_with_checks([KernelRidge(), KernelRidge(Linear(), lam=0.1)])
-def test_kernel_ridge_is_a_scikit_learn_regressor(estimator, check):
+def test_kernel_ridge_is_a_scikit_learn_regressor(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # without it the check of array API input skips itself
     check(estimator)
 
 

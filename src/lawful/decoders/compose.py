@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lawful._array import Array, array_namespace, like, put_rows, take_rows
-from lawful.decoders.base import Decode, Decoder, Decoding, finish
+from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish
 from lawful.sets.round import Ball
 
 
@@ -42,7 +42,7 @@ class Blocks(Decoder):
 
 
 class BestMember(Decoder):
-    """Union of sets: decode over each member, keep the cheapest; codes decide before values."""
+    """Union of sets: decode over each member, keep the cheapest answer that lies in its member, proven minimal or not."""
 
     needs_set = ("members_", "is_union")
 
@@ -51,9 +51,10 @@ class BestMember(Decoder):
         best = decode(F, C.members_[0])
         for member in C.members_[1:]:
             other = decode(F, member)
-            better = (other.code < best.code) | ((other.code == best.code) & (other.value < best.value))
+            lost, late = best.code == INFEASIBLE, other.code == INFEASIBLE
+            better = xp.where(lost & late, other.residual < best.residual, ~late & (lost | (other.value < best.value)))
             same = xp.max(abs(other.c - best.c), axis=1) <= 1e-9 * (1 + xp.max(abs(best.c), axis=1))
-            gap = xp.where(same, xp.full_like(best.value, xp.inf), abs(other.value - best.value))
+            gap = xp.where(same | lost | late, xp.full_like(best.value, xp.inf), abs(other.value - best.value))
             pick = better[:, None]
             margin = xp.minimum(xp.where(better, other.margin, best.margin), gap)
             best = Decoding(

@@ -1,20 +1,22 @@
 """Equations and inequalities: the best of several local solutions (`sqp`), put on C to rounding, with a margin.
 
 Each row is solved from several starts (`seeds`), every solution is put on C by `restore`, and the cheapest is returned with
-its distance in F to the second-best distinct local solution. Where no start reaches C the row is `infeasible` and carries
-the smallest violation that was found.
+its distance in F to the second-best distinct local solution. Rows that did not converge get a second chance from many more
+starts. Where no start reaches C the row is `infeasible` and carries the smallest violation that was found.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish, stack
-from lawful.decoders.seeds import prepare, starts
+from lawful.decoders.seeds import more_starts, prepare, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.restore import constraints, restore, roundoff, violation
 
@@ -49,12 +51,69 @@ class Newton(Decoder):
             return stack(list(pool.map(lambda idx: self._solve(F.rows(idx), C.rows(idx)), chunks)))
 
     def _solve(self, F: Any, C: Any) -> Decoding:
-        scale = units(F)
-        rows, c = starts(F, C, scale)
+        with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
+            scale = units(F)
+            found = self._local(F, C, scale, *starts(F, C, scale))
+            d = best_of(F, C, scale, found)
+            xp = array_namespace(d.c)
+            doubtful = xp.arange(F.shape[0])[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
+            if doubtful.shape[0] == 0:
+                return d
+            # A second chance from many more starts for the few rows that need it.
+            part_F, part_C, part_scale = F.rows(doubtful), C.rows(doubtful), take_rows(scale, doubtful)
+            more = self._local(part_F, part_C, part_scale, *more_starts(part_F, part_C, part_scale))
+            more = more._replace(rows=take_rows(doubtful, more.rows))
+            return best_of(F, C, scale, Candidates(*(xp.concat(pair) for pair in zip(found, more))))
+
+    def _local(self, F: Any, C: Any, scale: Array, rows: Array, begin: Array) -> Candidates:
+        """Local solutions from the starts; a start that is on C and better than what became of it stays a candidate."""
+        xp = array_namespace(begin)
         part_F, part_C, part_scale = F.rows(rows), C.rows(rows), take_rows(scale, rows)
-        c, converged, iterations = sequential_quadratic(part_F, part_C, c, part_scale, self.max_iter)
+        c, converged, iterations = sequential_quadratic(part_F, part_C, begin, part_scale, self.max_iter)
         c, extra = restore(part_C, c, part_scale)
-        return best_of(F, C, scale, rows, c, converged, iterations + extra)
+        iterations = iterations + extra
+        # A search that ends higher than it began has left the basin of its start: again, with short steps.
+        lost = xp.arange(rows.shape[0])[~converged | lower(part_F.value(begin), part_F.value(c))]
+        if lost.shape[0]:
+            some_F, some_C, some_scale = part_F.rows(lost), part_C.rows(lost), take_rows(part_scale, lost)
+            first, _ = restore(some_C, take_rows(begin, lost), some_scale)
+            short, proven, count = sequential_quadratic(some_F, some_C, first, some_scale, self.max_iter, reach=0.05)
+            short, _ = restore(some_C, short, some_scale)
+            end, held = take_rows(c, lost), take_rows(converged, lost)
+            for point, proof in ((short, proven), (first, xp.zeros_like(proven))):
+                better = is_feasible(some_C, point) & (
+                    ~is_feasible(some_C, end) | lower(some_F.value(point), some_F.value(end))
+                )
+                end, held = xp.where(better[:, None], point, end), xp.where(better, proof, held)
+            c, converged = put_rows(c, lost, end), put_rows(converged, lost, held)
+            iterations = put_rows(iterations, lost, take_rows(iterations, lost) + count)
+        return Candidates(rows, c, converged, iterations)
+
+
+class Candidates(NamedTuple):
+    """Local solutions: the row each belongs to, the point, whether its search converged, its iterations."""
+
+    rows: Array
+    c: Array
+    converged: Array
+    iterations: Array
+
+
+def off(C: Any, c: Array) -> Array:
+    """(m,) violation relative to the size of the terms of each function; infinite where c is not finite."""
+    xp = array_namespace(c)
+    g, A, _ = constraints(C, c)
+    relative = peak(violation(C, c) / (1 + roundoff(g, A, c)))
+    return xp.where(xp.isfinite(peak(c)) & ~xp.isnan(relative), relative, xp.full_like(relative, xp.inf))
+
+
+def lower(value: Array, than: Array) -> Array:
+    """Whether a value is lower by more than rounding."""
+    return value < than - 1e-11 * (1e-300 + abs(than))
+
+
+def is_feasible(C: Any, c: Array) -> Array:
+    return off(C, c) <= FEASIBLE
 
 
 def units(F: Any) -> Array:
@@ -69,17 +128,14 @@ def units(F: Any) -> Array:
     return xp.sqrt(2 / xp.where(positive, h, typical))
 
 
-def best_of(F: Any, C: Any, scale: Array, rows: Array, c: Array, converged: Array, iterations: Array) -> Decoding:
+def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     """The cheapest feasible solution of every row, and its distance to the runner-up."""
+    rows, c, converged, iterations = found
     xp = array_namespace(c)
     m, T = F.shape
-    part = C.rows(rows)
-    g, A, _ = constraints(part, c)
-    relative = peak(violation(part, c) / (1 + roundoff(g, A, c)))
-    relative = xp.where(xp.all(xp.isfinite(c), axis=1), relative, xp.full_like(relative, xp.inf))
-    feasible = relative <= FEASIBLE
+    relative = off(C.rows(rows), c)
     value = F.rows(rows).value(c)
-    value = xp.where(feasible & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
+    value = xp.where((relative <= FEASIBLE) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
 
     best = xp.zeros((m, T), dtype=c.dtype)
     best_value = xp.full((m,), xp.inf, dtype=c.dtype)
@@ -89,11 +145,11 @@ def best_of(F: Any, C: Any, scale: Array, rows: Array, c: Array, converged: Arra
     total = xp.zeros(m, dtype=xp.int64)
     for group in _rounds(rows):
         at = take_rows(rows, group)
-        new, new_value, off = take_rows(c, group), take_rows(value, group), take_rows(relative, group)
+        new, new_value, new_off = take_rows(c, group), take_rows(value, group), take_rows(relative, group)
         old, old_value = take_rows(best, at), take_rows(best_value, at)
         old_off = take_rows(least, at)
         finite = xp.isfinite(new_value)
-        wins = xp.where(finite, new_value < old_value, ~xp.isfinite(old_value) & (off < old_off))
+        wins = xp.where(finite, new_value < old_value, ~xp.isfinite(old_value) & (new_off < old_off))
         unit = take_rows(scale, at)
         apart = peak((new - old) / unit) > 1e-5 * (1 + peak(new / unit))
         proven = take_rows(converged, group)
@@ -107,11 +163,12 @@ def best_of(F: Any, C: Any, scale: Array, rows: Array, c: Array, converged: Arra
         second = put_rows(second, at, xp.where(apart & local & (loser < runner), loser, runner))
         best = put_rows(best, at, xp.where(wins[:, None], new, old))
         best_value = put_rows(best_value, at, xp.where(wins, new_value, old_value))
-        least = put_rows(least, at, xp.where(wins, off, old_off))
+        least = put_rows(least, at, xp.where(wins, new_off, old_off))
         reached = xp.where(apart | ~finite | (reached < old_code), reached, old_code)
         code = put_rows(code, at, xp.where(wins | ~apart & finite, reached, old_code))
         total = put_rows(total, at, xp.maximum(take_rows(total, at), take_rows(iterations, group)))
-    gap = xp.where(xp.isfinite(second), second - best_value, xp.full_like(second, xp.inf))
+    floor = xp.where(xp.isfinite(best_value), best_value, xp.zeros_like(best_value))
+    gap = second - floor
     return finish(F, C, best, code=code, iterations=total, margin=gap)
 
 

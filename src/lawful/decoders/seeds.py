@@ -17,15 +17,18 @@ from scipy.spatial import cKDTree
 from lawful._array import Array, array_namespace, like, take_rows, to_numpy
 from lawful.sets.restore import constraints, restore
 
-STARTS = 3
-SIZES = {0: (64, 4), 1: (160, 2), 2: (320, 8)}  # dimension of C -> points in the pool, neighbours; beyond: the last
-LARGE = (512, 12)
+STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
+UNEVEN = 30.0
+SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; beyond: LARGE
+NEIGHBOURS = {0: 4, 1: 2, 2: 8}
+LARGE, LARGEST, DENSE = 512, 2048, 8192
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
 
 
 @dataclass
 class Pool:
     points: np.ndarray  # (P, T) points of C, none singular
+    unit: np.ndarray  # (T,) units in which they are evenly spread
     neighbours: np.ndarray  # (P, k) indices; a missing neighbour is the point itself
     dimension: int  # of C near the points
 
@@ -39,34 +42,56 @@ def prepare(C: Any) -> None:
 def pool_of(C: Any) -> Pool | None:
     """The pool of a set that does not depend on x, built once; None when it cannot be sampled."""
     if "_seed_pool" not in C.__dict__:
-        C.__dict__["_seed_pool"] = _build(C)
+        with np.errstate(all="ignore"):
+            C.__dict__["_seed_pool"] = _build(C)
     return C.__dict__["_seed_pool"]
 
 
 def _build(C: Any) -> Pool | None:
-    """Candidates around the training outputs and at all scales, since data may sit in one corner of C; then evenly thinned."""
-    location = getattr(C, "location_", np.zeros(C.n_tasks_))
-    spread = getattr(C, "spread_", np.ones(C.n_tasks_))
+    """Candidates around the training outputs and at all scales, since data may sit in one corner of C; then evenly thinned.
+
+    The pool grows until the graph is faithful: nearly every point of a curve has a neighbour on either side, every point
+    of a surface several.
+    """
+    cloud = _cloud(C, 4 * LARGEST)
+    if len(cloud.points) < 8:
+        return None
+    dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))
+    n, k = SIZES.get(dimension, LARGE), NEIGHBOURS.get(dimension, 12)
+    order = _spread_out(cloud.chart, LARGEST)
+    while True:
+        chosen = order[:n]
+        points = cloud.points[chosen]
+        near = _neighbours(points / cloud.unit, cloud.normals[chosen], k)
+        lonely = np.mean(np.sum(near == np.arange(len(points))[:, None], axis=1) > (0 if k == 2 else k // 2))
+        if lonely < 0.02 or n >= len(order):
+            return Pool(points, cloud.unit, near, dimension)
+        n *= 2
+
+
+@dataclass
+class _Cloud:
+    points: np.ndarray
+    normals: np.ndarray
+    unit: np.ndarray
+    chart: np.ndarray  # coordinates in which points are to be spread evenly
+
+
+def _cloud(C: Any, n: int) -> _Cloud:
+    """Many points of C: n/2 random ones in a box around the data, n/2 ever farther out, and the training outputs."""
+    T = C.n_tasks_
+    location, spread = getattr(C, "location_", np.zeros(T)), getattr(C, "spread_", np.ones(T))
     size = np.maximum(spread, np.abs(location) / 2)
     unit = np.maximum(size, 0.1 * size.max())
     rng = np.random.default_rng(0)
-    clouds = [location + unit * 10 ** rng.uniform(0, 2, (2048, 1)) * rng.uniform(-1, 1, (2048, C.n_tasks_))]
-    clouds[0][:1024] = location + unit * rng.uniform(-3, 3, (1024, C.n_tasks_))
-    near = [location + spread * rng.uniform(-2.5, 2.5, (1024, C.n_tasks_))]
-    near += [starts] if len(starts := getattr(C, "starts_", np.zeros((0, C.n_tasks_)))) else []
-    wide, close = _onto(C, clouds[0], unit), _onto(C, np.concatenate(near), spread)
-    both = np.concatenate([close, wide])
-    if len(both) < 8:
-        return None
-    normals, _ = _normals(C, both, unit)
-    dimension = int(C.n_tasks_ - round(float(np.median(np.trace(normals, axis1=1, axis2=2)))))
-    n, k = SIZES.get(dimension, LARGE)
-    # An unbounded set reaches far: asinh keeps its ends from taking the whole pool. Even spacing matters, else the nearest
-    # points of some lie all on one side and every slope looks like a minimum.
-    chart = np.arcsinh((both - location) / unit)
-    chosen = _spread_out(chart, n)
-    points, normals = both[chosen], normals[chosen]
-    return Pool(points, _neighbours(points / unit, normals, k), dimension)
+    near = location + spread * rng.uniform(-2.5, 2.5, (n // 4, T))
+    wide = location + unit * rng.uniform(-3, 3, (n // 4, T))
+    far = location + unit * 10 ** rng.uniform(0, 1, (n // 2, 1)) * rng.uniform(-1, 1, (n // 2, T))
+    starts = getattr(C, "starts_", np.zeros((0, T)))
+    points = np.concatenate([_onto(C, np.concatenate([near, starts]), spread), _onto(C, np.concatenate([wide, far]), unit)])
+    normals = _normals(C, points, unit)[0] if len(points) else np.zeros((0, T, T))
+    # An unbounded set reaches far: asinh keeps its ends from taking the whole pool.
+    return _Cloud(points, normals, unit, np.arcsinh((points - location) / unit))
 
 
 def _neighbours(points: np.ndarray, normals: np.ndarray, k: int) -> np.ndarray:
@@ -131,8 +156,8 @@ def _spread_out(points: np.ndarray, n: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def local_minima(F: Any, cloud: Array, near: Array) -> tuple[Array, Array]:
-    """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most STARTS a row."""
+def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, Array]:
+    """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most `count` a row."""
     xp = array_namespace(cloud)
     cost = F.costs(cloud)
     lowest = cost
@@ -141,7 +166,7 @@ def local_minima(F: Any, cloud: Array, near: Array) -> tuple[Array, Array]:
     cost = xp.where(cost <= lowest, cost, xp.full_like(cost, xp.inf))
     columns, everyone = xp.arange(cost.shape[1]), xp.arange(cost.shape[0])
     rows, points = [], []
-    for _ in range(STARTS):
+    for _ in range(count):
         best = xp.argmin(cost, axis=1)
         found = xp.isfinite(xp.min(cost, axis=1))
         rows.append(everyone[found])
@@ -158,9 +183,14 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     everyone = xp.arange(F.shape[0])
     rows, points = [], []
     if pool is not None:
+        cloud, near = like(pool.points, center), xp.asarray(pool.neighbours)
+        # The cost of a pool point says little about its basin when the weights, in the pool's units, are very uneven.
+        weight = F.curvature(center) * like(pool.unit, center) ** 2
+        uneven = xp.max(weight, axis=1) > UNEVEN * xp.min(weight, axis=1)
+        count = MORE if bool(xp.any(uneven)) else STARTS
         for begin in range(0, F.shape[0], CHUNK):
-            idx = everyone[begin : begin + CHUNK]
-            found_rows, found_points = local_minima(F.rows(idx), like(pool.points, center), xp.asarray(pool.neighbours))
+            idx = everyone[begin : min(begin + CHUNK, F.shape[0])]
+            found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
             rows.append(take_rows(idx, found_rows))
             points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
@@ -173,6 +203,23 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
         rows.append(everyone)
         points.append(restore(C, guess, scale, tol=1e-6, max_iter=12)[0])
     return xp.concat(rows), xp.concat(points)
+
+
+def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
+    """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
+    center = F.center
+    xp = array_namespace(center)
+    if getattr(C, "depends_on_x", False):
+        cloud = C.starts_
+    else:
+        if "_dense" not in C.__dict__:
+            C.__dict__["_dense"] = _cloud(C, DENSE).points
+        cloud = C.__dict__["_dense"]
+    if not len(cloud):
+        return xp.arange(F.shape[0]), center
+    guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))
+    everyone = xp.arange(F.shape[0])
+    return xp.concat([everyone] * len(guesses)), xp.concat(guesses)
 
 
 def cheapest(F: Any, cloud: Array, k: int) -> list[Array]:

@@ -17,32 +17,47 @@ from typing import Any, NamedTuple
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
-from lawful.sets.restore import constraints, functions
+from lawful.sets.restore import constraints, functions, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement
 DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
 
 
-def sequential_quadratic(F: Any, C: Any, c: Array, scale: Array, max_iter: int) -> tuple[Array, Array, Array]:
-    """Local solutions from the starts c: (solutions, converged, iterations), one per row of F."""
+def sequential_quadratic(
+    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0
+) -> tuple[Array, Array, Array]:
+    """Local solutions from the starts c: (solutions, converged, iterations), one per row of F.
+
+    A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
+    is longer than `reach`, relative to the point: small values stay in the basin of the start.
+    """
     xp = array_namespace(c)
     n = c.shape[0]
     converged = xp.zeros(n, dtype=xp.bool)
     iterations = xp.zeros(n, dtype=xp.int64)
     active, part_F, part_C, now, s = xp.arange(n), F, C, c, scale
+    rho = xp.zeros_like(c[:, 0])
+    lives = xp.full((n,), 2, dtype=xp.int64)
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
-        new, step = one_step(part_F, part_C, now, s, curved=k > 0)
+        new, step, rho = one_step(part_F, part_C, now, s, rho, reach)
         reached = step <= DONE
-        done = reached | xp.isnan(step)
+        stuck = xp.isnan(step)
+        done = reached | (stuck & (lives == 0))
+        again = xp.arange(active.shape[0])[stuck & ~done]
+        if again.shape[0]:
+            back, _ = restore(part_C.rows(again), take_rows(new, again), take_rows(s, again), tol=1e-9, max_iter=20)
+            new = put_rows(new, again, back)
+            lives = put_rows(lives, again, take_rows(lives, again) - 1)
         finished = active[done]
         c = put_rows(c, finished, new[done])
         converged = put_rows(converged, finished, reached[done])
         iterations = put_rows(iterations, finished, xp.full_like(finished, k + 1))
         if finished.shape[0]:
             keep = xp.arange(active.shape[0])[~done]
-            active, now, s = active[~done], take_rows(new, keep), take_rows(s, keep)
+            active = active[~done]
+            now, s, rho, lives = (take_rows(v, keep) for v in (new, s, rho, lives))
             part_F, part_C = part_F.rows(keep), part_C.rows(keep)
         else:
             now = new
@@ -70,8 +85,8 @@ def linearise(C: Any, c: Array, s: Array) -> Linearised:
     return Linearised(g / norm, A / norm[:, :, None], norm, n_equal)
 
 
-def one_step(F: Any, C: Any, c: Array, s: Array, curved: bool) -> tuple[Array, Array]:
-    """One step from c: the new point, and the length of the full step in units of s (NaN: dead end)."""
+def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tuple[Array, Array, Array]:
+    """One step from c: the new point, the length of the full step in units of s (NaN: dead end), the price of violations."""
     xp = array_namespace(c)
     L = linearise(C, c, s)
     gradient = F.gradient(c) * s
@@ -82,7 +97,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, curved: bool) -> tuple[Array, A
     if hasattr(F, "Q"):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
     S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
-    if not (curved and hasattr(C, "curvature")):
+    if not hasattr(C, "curvature"):
         d, nu = quadratic_step(diagonal, full, gradient, L)
     else:
         # Multipliers first: they bend the Hessian. With equations alone least squares gives them.
@@ -98,15 +113,15 @@ def one_step(F: Any, C: Any, c: Array, s: Array, curved: bool) -> tuple[Array, A
     length = peak(d)
     step = length / size
     # No step may leave the region where the linearisation means something.
-    d = d * xp.where(step > 4, 4 / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
-    rho = 2 * peak(nu) + 1e-3 * peak(diagonal)
+    d = d * xp.where(step > reach, reach / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
+    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal))  # never cheaper again, else steps undo each other
     before = F.value(c) + rho * total(positive(L.g, L.n_equal))
     point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * (1 + abs(before)))
     # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
     flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * size**2)
-    return point, xp.where(flat, xp.zeros_like(step), step)
+    return point, xp.where(flat, xp.zeros_like(step), step), rho
 
 
 def positive(g: Array, n_equal: int) -> Array:
@@ -133,18 +148,47 @@ def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Line
     if L.n_equal == R:
         nu = solve_small(add_diagonal(S, ridge), rhs)
         return free - vec_mat(nu, AHi), nu
-    equal = xp.broadcast_to((xp.arange(R) < L.n_equal)[None, :], g.shape)
-    live = equal | (rhs > 0)
-    for _ in range(12):
+    nu = multipliers(S, rhs, ridge, L.n_equal)
+    return free - vec_mat(nu, AHi), nu
+
+
+def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
+    """argmin 1/2 nu'S nu - rhs.nu over nu_p >= 0 for the inequalities p (the dual of the quadratic program).
+
+    Primal-dual active set: a guess of the active inequalities, one linear solve, and a new guess from the signs; a few
+    rounds are nearly always enough. Where it cycles, Gauss-Seidel sweeps on the dual (Hildreth), which cannot, give the
+    active set, and one more solve the digits.
+    """
+    xp = array_namespace(S)
+    k, R = rhs.shape
+    equal = xp.broadcast_to((xp.arange(R) < n_equal)[None, :], (k, R))
+
+    def solve(live: Array, S: Array, rhs: Array, ridge: Array) -> Array:
         M = xp.where(live[:, :, None] & live[:, None, :], S, xp.zeros_like(S))
-        M = add_diagonal(M, xp.where(live, ridge, xp.ones_like(g)))
-        nu = solve_small(M, xp.where(live, rhs, xp.zeros_like(rhs)))
+        M = add_diagonal(M, xp.where(live, xp.broadcast_to(ridge, live.shape), xp.ones_like(rhs)))
+        return solve_small(M, xp.where(live, rhs, xp.zeros_like(rhs)))
+
+    live = equal | (rhs > 0)
+    for _ in range(8):
+        nu = solve(live, S, rhs, ridge)
         left = rhs - mat_vec(S, nu)  # g + A d
         new = equal | (live & (nu > 0)) | (~live & (left > 1e-12))
-        if bool(xp.all(new == live)):
-            break
+        unsettled = xp.any(new != live, axis=1)
+        if not bool(xp.any(unsettled)):
+            return nu
         live = new
-    return free - vec_mat(nu, AHi), nu
+    rows = xp.arange(k)[unsettled]
+    part_S, part_rhs, part_ridge, part_equal = (take_rows(v, rows) for v in (S, rhs, ridge, equal))
+    dual = [xp.zeros_like(part_rhs[:, 0]) for _ in range(R)]
+    for _ in range(100):
+        for p in range(R):
+            pull = part_rhs[:, p] - sum(part_S[:, p, q] * dual[q] for q in range(R) if q != p)
+            value = pull / (part_S[:, p, p] + part_ridge[:, 0])
+            dual[p] = value if p < n_equal else xp.where(value > 0, value, xp.zeros_like(value))
+    swept = xp.stack(dual, axis=1)
+    exact = solve(part_equal | (swept > 1e-9 * peak(swept)[:, None]), part_S, part_rhs, part_ridge)
+    valid = xp.all(part_equal | (exact >= -1e-9 * peak(exact)[:, None]), axis=1)
+    return put_rows(nu, rows, xp.where(valid[:, None], exact, swept))
 
 
 def newton_step(

@@ -132,9 +132,12 @@ class QuadraticForm:
         return 2 * self._apply(c - self.w)
 
     def curvature(self, c: Array) -> Array:
-        """A diagonal bound (Gershgorin): row sums of |Q| dominate Q."""
+        """A diagonal bound: Gershgorin's, of the correlation matrix, so that it does not depend on units of the outputs."""
         xp = array_namespace(c)
-        return 2 * xp.sum(xp.abs(self.Q), axis=2)
+        spread = xp.sqrt(xp.linalg.diagonal(self.Q))
+        spread = xp.where(spread > 0, spread, xp.ones_like(spread))
+        correlation = self.Q / (spread[:, :, None] * spread[:, None, :])
+        return 2 * spread**2 * xp.sum(xp.abs(correlation), axis=2)
 
     def hessian(self, c: Array) -> Array:
         return 2 * self.Q

@@ -23,7 +23,7 @@ from lawful.losses.base import Loss
 from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_part_center
 
 METRICS = ("identity", "variance", "residual", "residual_full")
-CONFIDENCES = ("scores", "variance", "none")
+CONFIDENCES = ("auto", "scores", "variance", "none")
 
 
 class Square(Loss):
@@ -35,12 +35,16 @@ class Square(Loss):
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
-    confidence : {"scores", "variance", "none"}, default "scores"
+    confidence : {"auto", "scores", "variance", "none"}, default "auto"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
-        "variance": inverse of the ridge predictive variance at x, relative to its mean. "none": 1.
+        "variance": inverse of the variance of the ridge prediction at x, in units of the leave-one-out error, so that
+        together with metric="residual" every output counts by its estimated precision at x. "none": 1.
+        "auto": "variance" where the surrogate offers one (kernel ridge on at most 3000 rows), else "scores".
+
+    The defaults are what `benchmarks/metrics.py` found best; Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "residual", confidence: str = "scores") -> None:
+    def __init__(self, metric: Any = "residual", confidence: str = "auto") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -58,15 +62,17 @@ class Square(Loss):
 
     @property
     def needs_variance(self) -> bool:
-        return self.confidence == "variance"
+        return self.confidence_ == "variance"
 
     def calibrate(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> None:
         if self.confidence not in CONFIDENCES:
             raise ValueError(f"Square: unknown confidence {self.confidence!r}; choose one of {', '.join(CONFIDENCES)}")
-        if self.confidence == "variance" and not hasattr(surrogate, "variance"):
+        known = hasattr(surrogate, "variance")
+        self.confidence_ = ("variance" if known else "scores") if self.confidence == "auto" else self.confidence
+        if self.confidence_ == "variance" and not known:
             raise ValueError(
                 f'Square(confidence="variance") needs a predictive variance, which {type(surrogate).__name__} does not '
-                'offer; use a KernelRidge surrogate, or confidence="scores" or "none"'
+                'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
             )
         self.metric_ = self._metric(y, rows, n_rows, surrogate)
 
@@ -91,7 +97,7 @@ class Square(Loss):
         a = xp.stack([s[:, 0] for s in scores], axis=1)
         b = xp.stack([s[:, 1] for s in scores], axis=1)
         doubtful = xp.any(a <= TINY, axis=1)
-        if self.confidence != "scores":
+        if self.confidence_ != "scores":
             center = positive_part_center(a, b)
             weight = xp.ones_like(a) if variance is None else 1 / like(variance, a)
             # A task whose scores do not even sum to something positive says nothing about this x.

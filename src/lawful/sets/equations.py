@@ -231,9 +231,13 @@ def _from_sympy(item: Any, names: dict[str, sympy.Symbol]) -> list[tuple[sympy.E
     unknown = sorted(str(s) for s in expression.free_symbols if str(s) not in names)
     if unknown:
         raise ValueError(f"Equations: unknown names {unknown} in {item}. Known names: {', '.join(names)}")
-    functions = {type(f) for f in expression.atoms(sympy.Function)} - ALLOWED
-    if functions:
-        raise ValueError(
-            f"Equations: {sorted(f.__name__ for f in functions)} in {item} are not understood; use gamma= for them"
-        )
+    strange = {node for node in sympy.preorder_traversal(expression) if not _understood(node)}
+    if strange:
+        raise ValueError(f"Equations: {sorted(map(str, strange))} in {item} are not understood; use gamma= for them")
     return [(expression.subs({s: names[str(s)] for s in expression.free_symbols}, simultaneous=True), kind)]
+
+
+def _understood(node: Any) -> bool:
+    if isinstance(node, sympy.Number | sympy.NumberSymbol):
+        return bool(node.is_finite)
+    return isinstance(node, sympy.Symbol | sympy.Add | sympy.Mul | sympy.Pow) or type(node) in ALLOWED

@@ -142,7 +142,8 @@ class _Builder:
                 value = float(base) ** float(exponent)
             except (OverflowError, ZeroDivisionError) as error:
                 raise ValueError(f"Equations: {self.text!r} overflows") from error
-            return self._number(value)
+            whole = base.is_Integer and exponent.is_Integer and value == int(value)  # y1**2**2 is y1**4, not y1**4.0
+            return self._number(int(value) if whole else value)
         return base**exponent
 
     def _call(self, node: ast.Call, depth: int) -> sympy.Expr:

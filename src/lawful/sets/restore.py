@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful._small import add_diagonal, dot, peak, product, solve_small, total, vec_mat
 
@@ -60,6 +62,7 @@ def roundoff(values: Array, jacobian: Array, c: Array) -> Array:
     return xp.maximum(xp.stack(sizes, axis=1), abs(values))
 
 
+@np.errstate(all="ignore")  # a trial may leave the domain of an equation; it is then rejected
 def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 50) -> tuple[Array, Array]:
     """Points of C near c (moves measured in units of `scale`), and the number of iterations of each row.
 

@@ -37,8 +37,22 @@ def _elementwise(name: str, scalar: Callable[..., float]) -> Callable[..., Any]:
 
 _NAMES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt")
 NAMESPACE: dict[str, Any] = {n: _elementwise(n, getattr(math, n)) for n in _NAMES}
-NAMESPACE |= {"sign": _elementwise("sign", lambda v: float(np.sign(v))), "pi": math.pi, "E": math.e}
+NAMESPACE |= {"Sign": _elementwise("sign", lambda v: float(np.sign(v))), "Magnitude": abs, "pi": math.pi, "E": math.e}
 ALLOWED = {getattr(sympy, n) for n in _NAMES if n != "sqrt"} | {sympy.Abs, sympy.sign}
+
+
+class Sign(sympy.Function):
+    """The sign of a real expression; its derivative is taken to be 0."""
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sympy.Integer(0)
+
+
+class Magnitude(sympy.Function):
+    """|u| of a real expression: the derivative of sympy's own Abs asks for imaginary parts, or prints as a scalar function."""
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return Sign(self.args[0])
 
 
 EXPAND = create_expand_pow_optimization(8)
@@ -50,11 +64,18 @@ def _shared(expressions: list[sympy.Expr], **options: Any) -> tuple[list[Any], l
     return [(symbol, EXPAND(e)) for symbol, e in pairs], [EXPAND(e) for e in reduced]
 
 
+def _replaced(expression: sympy.Expr, functions: dict[Any, Any]) -> sympy.Expr:
+    for old, new in functions.items():
+        expression = expression.replace(old, new)
+    return expression
+
+
 class SymbolicSystem:
     """Expressions in the symbols of the outputs and the inputs; derivatives are symbolic and compiled once."""
 
     def __init__(self, relations: list[tuple[sympy.Expr, str]], y: list[sympy.Symbol], x: list[sympy.Symbol]) -> None:
-        self.expressions = {kind: [e for e, k in relations if k == kind] for kind in KINDS}
+        real = {sympy.Abs: Magnitude, sympy.sign: Sign}
+        self.expressions = {kind: [_replaced(e, real) for e, k in relations if k == kind] for kind in KINDS}
         self.y, self.x = y, x
         used = set().union(*(e.free_symbols for e, _ in relations)) if relations else set()
         self.depends_on_x = bool(used & set(x))
@@ -75,7 +96,7 @@ class SymbolicSystem:
                     ((*position, t), derivative)
                     for position, e in entries
                     for t in range(position[1] if len(position) > 1 else 0, len(self.y))  # t <= s: Hessians are symmetric
-                    if (derivative := sympy.diff(e, self.y[t]).replace(sympy.DiracDelta, lambda *a: sympy.Integer(0))) != 0
+                    if (derivative := sympy.diff(e, self.y[t])) != 0
                 ]
             positions = [position for position, _ in entries]
             expressions = [e for _, e in entries]
@@ -136,7 +157,7 @@ class CallableSystem:
             if self.functions[kind] is None:
                 continue
             value = self._call(self.functions[kind], c, X)
-            if value.shape[0] != c.shape[0] or value.ndim != 2:
+            if value.ndim != 2 or value.shape[0] != c.shape[0]:
                 raise ValueError(
                     f"Equations: the callable returned shape {tuple(value.shape)} for {c.shape[0]} rows; "
                     "return (m,) or (m, P), one row of values for each row of c"

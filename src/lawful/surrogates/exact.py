@@ -156,8 +156,8 @@ class Factor:
         weights = self.sample.share * self.sample.spread(self.w)
         return to_numpy(xp.sum(weights[:, None] * squares, axis=0))
 
-    def slim(self) -> None:
-        """Forget what only fitting needs: after this `predict`, `scores` and `variance` still work."""
+    def slim(self, keep: bool = True) -> None:
+        """Forget what only fitting needs: `predict` still works and, with `keep`, `scores` and `variance`."""
 
     def spread_of_loo(self, lam: Any, k: int) -> Array:
         """(k,): mean over the inputs of 1 / P_ii, the leave-one-out predictive variance of a Gaussian process."""
@@ -206,7 +206,7 @@ class DualFactor(Factor):
     def predict(self, X: Array, solution: Solution) -> Array:
         return self.cross(X) @ solution.coef + solution.beta[None, :]
 
-    def slim(self) -> None:
+    def slim(self, keep: bool = True) -> None:
         del self.K
 
     def _centred(self, X: Array) -> Array:
@@ -244,9 +244,11 @@ class SpectralFactor(DualFactor):
         self.U2 = self.U**2
         del self.block
 
-    def slim(self) -> None:
-        super().slim()
+    def slim(self, keep: bool = True) -> None:
+        super().slim(keep)
         del self.U2
+        if not keep:
+            del self.U
 
     def code(self, Z: Array) -> Array:
         return self.U.T @ (self.root[:, None] * Z)
@@ -275,6 +277,11 @@ class CholeskyFactor(DualFactor):
         eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
         self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
         del self.block
+
+    def slim(self, keep: bool = True) -> None:
+        super().slim(keep)
+        if not keep:
+            del self.L
 
     def code(self, Z: Array) -> Array:
         return solve_lower(self.L, self._reduce(self.root[:, None] * Z))

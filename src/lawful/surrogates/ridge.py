@@ -27,8 +27,10 @@ from lawful.surrogates.tuning import Problem, best_lam, input_scales, tune_scale
 __all__ = ["KernelRidge"]
 
 TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
-OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10  # length scales of its own for each of so many tasks, if it has so many rows
-# per input, and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows)
+# Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
+# input), and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows).
+OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
+VARIANCE_ROWS = 3000  # beyond, factors are not kept and there is no predictive variance
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 
 
@@ -42,7 +44,8 @@ def gather(samples: list[Sample], y: list[Array], tasks: list[int]) -> list[Prob
 
 
 def _has_variance(ridge: KernelRidge) -> bool:
-    return not isinstance(ridge.kernel, Precomputed)
+    # k(x, x) is not among precomputed entries; and n^2 numbers per predicted row are too many for large n
+    return not isinstance(ridge.kernel, Precomputed) and getattr(ridge, "n_rows_", 0) <= VARIANCE_ROWS
 
 
 class KernelRidge(RegressorMixin, BaseEstimator):
@@ -55,7 +58,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         the units of the inputs. Any other sigma is exactly the kernel as written, on the raw inputs.
     scales : "shared" (all tasks have the same length scales: one factorisation), "task" (each has its own: outputs of
         different smoothness are learned better, sometimes by a factor of two) or "auto": "task" when every task has ten
-        rows per input and the factorisations remain cheap, else "shared".
+        rows per input (a hundred for a single input) and the factorisations remain cheap, else "shared".
     lam : "auto" (for each task, by leave-one-out), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the
         paper's theorems, one number, or one per task.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one.
@@ -137,7 +140,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             self._solutions.append(
                 factor.solve(xp.concat([Z[t] for t in g], axis=1), np.repeat(lam, [self._widths[t] for t in g]))
             )
-            factor.slim()
+            factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
         return self
 
     def predict_tasks(self, X: Array) -> list[Array]:
@@ -269,7 +272,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         if self.scales != "auto":
             return self.scales == "task"
         sizes = np.array([sample.points.shape[0] for sample in samples], dtype=float)
-        return T <= OWN_TASKS and bool((sizes >= OWN_ROWS * d).all()) and float((sizes**3).sum()) <= OWN_WORK
+        enough = sizes.min() >= max(OWN_ROWS * d, OWN_ROWS**2 / d)
+        return T <= OWN_TASKS and bool(enough) and float((sizes**3).sum()) <= OWN_WORK
 
     # alone, as a scikit-learn regressor
 

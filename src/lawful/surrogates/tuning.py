@@ -1,11 +1,13 @@
 """The "auto" rules: lambda for each task and one length scale for each input, by leave-one-out.
 
-    J(theta) = sum_t min_lambda log LOO-MSE_t(theta, lambda) + (2/n) sum_j (theta_j - mean theta)^2 / (2 tau^2)
+    J(theta) = sum_t min_lambda log LOO-MSE_t(theta, lambda)
+               + (2/n) [sum_j (theta_j - mean theta)^2 / (2 tau^2) + (mean theta - log(1.5 sqrt(d)))^2 / 2]
 
 over theta_j = log(length scale of input j / its standard deviation). The *log* makes the criterion free of the units of
 the outputs, so that one unpredictable output cannot drown the others. The second term is a log-normal prior on the
-ratios of the length scales (n/2 log MSE plays the log-likelihood of a task): it decides when there are few rows and
-many inputs, and vanishes as n grows.
+ratios of the length scales, tau = 0.22 sqrt(n/d) <= 1, and on their size (n/2 log MSE plays the log-likelihood of a task): it
+decides when there are few rows and many inputs, keeps twenty points from being interpolated by a polynomial, and vanishes
+as n grows.
 
 Gradient, by the adjoint method. With P of `exact`, c = P y, r_i = c_i / P_ii, and mse = sum_i w_i r_i^2 / n,
 
@@ -41,7 +43,9 @@ STEP = 0.5  # of the coarse grid, in decades
 SCALE_BOUNDS = (1e-2, 1e4)  # length scales in standard deviations of their input
 ISOTROPIC = 2.0 ** np.arange(-3, 6)  # starts, times sqrt(d)
 LOCAL = 5  # so many of them see curvature; beyond, a kernel is nearly linear, another basin: descend from both
-TAU = 0.2  # prior spread of the log length scales around their mean
+SHARP = np.log(16.0)
+TAU = 0.22  # prior spread of the log length scales around their mean, for as many rows as inputs; grows as sqrt(n/d) up to 1
+TYPICAL, BREADTH = 1.5, 1.0  # prior of their mean: about this many standard deviations times sqrt(d), within a factor e
 BLOCK = 16  # tasks whose lambda paths are computed at once
 
 
@@ -163,13 +167,15 @@ def tune_scales(
 ) -> np.ndarray:
     """Length scales in the units of the inputs that minimise J, with three significant digits.
 
-    Isotropic length scales on a grid give two starts, and a descent under a weak prior from each gives two more.
-    Descents on half of `max_rows` rows cross most of the distance cheaply, a short one on `max_rows` settles the
-    ratios, and with more rows than that `_common_factor` settles the size.
+    Isotropic length scales on a grid give two starts, those with one input made sixteen times shorter two more, and a
+    descent under a weak prior from the first two the last two. Descents on half of `max_rows` rows cross most of the
+    distance cheaply, short ones from the best two on `max_rows` settle the ratios, and with more rows than that
+    `_common_factor` settles the size.
     """
     d = scales.shape[0]
     if tau is None:
-        tau = TAU * float(np.sqrt(np.mean([problem.sample.points.shape[0] for problem in problems]) / d))
+        rows = float(np.mean([problem.sample.points.shape[0] for problem in problems]))
+        tau = min(TAU * float(np.sqrt(rows / d)), 1.0)
     low, high = np.log(SCALE_BOUNDS)
 
     def objective(some: list[Problem], gradient: bool = True, tau: float = tau) -> Callable:
@@ -178,8 +184,10 @@ def tune_scales(
         def J(theta: np.ndarray) -> tuple[float, np.ndarray]:
             trial = clone(kernel).set_params(sigma=scales * np.exp(theta))
             value, slope = criterion(trial, some, intercept, gradient)
-            apart = theta - np.mean(theta)
-            return value + float(apart @ apart) / (n * tau**2), slope + 2 * apart / (n * tau**2)
+            middle = float(np.mean(theta))
+            apart, far = theta - middle, middle - np.log(TYPICAL * np.sqrt(d))
+            prior = float(apart @ apart) / tau**2 + far**2 / BREADTH**2
+            return value + prior / n, slope + 2 * (apart / tau**2 + far / (d * BREADTH**2)) / n
 
         return J
 
@@ -202,12 +210,18 @@ def tune_scales(
     rank = [(round(height(start)[0], 8), abs(i - len(starts) // 2)) for i, start in enumerate(starts)]
     halves = np.split(np.arange(len(starts)), [LOCAL])
     begins = [starts[min(half, key=rank.__getitem__)] for half in halves]
+    # One input may vary much faster than the others: another basin, which descents from equal scales do not find.
+    if d > 1:
+        sharp = [begin - SHARP * unit for begin in begins for unit in np.eye(d)]
+        begins += sorted(sharp, key=lambda theta: height(theta)[0])[:2]
     # a weak prior lets relevant inputs stand out, which the strict one would not start but will not undo
-    begins += [descend(few, begin, 20, tau=5 * tau).x for begin in begins]
-    descents = [descend(few, begin, 40) for begin in begins]
-    theta = min(descents, key=lambda found: found.fun).x
+    begins += [descend(few, begin, 20, tau=5 * tau).x for begin in begins[:2]]
+    descents = sorted((descend(few, begin, 40) for begin in begins), key=lambda found: found.fun)
+    theta = descents[0].x
     if any(a is not b for a, b in zip(few, many)):
-        theta = descend(many, theta, 15).x
+        # the best basin on few rows need not be the best on more: settle between the best two
+        other = [found.x for found in descents if np.abs(found.x - theta).max() > 0.3][:1]
+        theta = min((descend(many, begin, 15) for begin in [theta, *other]), key=lambda found: found.fun).x
     if any(a is not b for a, b in zip(many, problems)):
         most = [thin(problem, 3 * max_rows, rng) for problem in problems]
         theta = theta + _common_factor(objective(most, gradient=False), theta)

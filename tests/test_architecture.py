@@ -1,0 +1,162 @@
+"""The house rules, read from the source with `ast`: who may import whom, no cycles, no hidden imports, small modules."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1] / "src"
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "lawful").rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in MODULES.items()}
+MAX_LINES = 310
+OPTIONAL = {"matplotlib", "pandas"}  # may be imported inside a function
+FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
+REQUIRED = {"numpy", "scipy", "sklearn", "sympy", "array_api_compat", "joblib", "threadpoolctl"}  # two come with sklearn
+
+# Who may import whom: room -> the rooms it may look into, besides itself. `lawful` is the package's own __init__.
+ALLOWED = {
+    "_array": set(),
+    "_small": {"_array"},
+    "kernels": {"_array"},
+    "tasks": set(),
+    "metrics": {"_array"},
+    "plots": set(),
+    "datasets": set(),
+    "losses": {"_array", "_small"},
+    "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
+    "surrogates": {"_array", "kernels"},
+    "decoders": {"_array", "_small", "sets", "losses.objective"},
+    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
+    "lawful": {"datasets", "decoders", "estimators", "kernels", "losses", "metrics", "sets", "surrogates", "tasks"},
+}
+
+
+def imports(node: ast.AST) -> list[str]:
+    """Full names of the modules that one import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute in this project"
+        base = node.module or ""
+        # `from lawful import datasets` names a module, `from lawful.tasks import Tasks` a thing inside one.
+        return [f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base for a in node.names]
+    return []
+
+
+def all_imports(tree: ast.AST) -> list[str]:
+    return [name for node in ast.walk(tree) for name in imports(node)]
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def permitted(module: str, target: str) -> bool:
+    """Whether `module` may import `target`, both names inside lawful."""
+    here, there = room(module), room(target)
+    inside = target.removeprefix("lawful.")
+    return here == there or any(inside == name or inside.startswith(name + ".") for name in ALLOWED[here])
+
+
+def test_every_room_is_listed():
+    assert {room(module) for module in MODULES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_layers(module):
+    ours = [name for name in all_imports(TREES[module]) if name.split(".")[0] == "lawful"]
+    trespassing = sorted({name for name in ours if not permitted(module, name)})
+    assert not trespassing, f"{module} may not import {trespassing}; {room(module)} may import {sorted(ALLOWED[room(module)])}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_declared_packages(module):
+    outside = {name.split(".")[0] for name in all_imports(TREES[module])} - {"lawful"} - set(sys.stdlib_module_names)
+    assert outside <= REQUIRED | OPTIONAL
+
+
+def test_no_import_cycles():
+    graph = {
+        module: {name for name in all_imports(tree) if name in MODULES and name != module} for module, tree in TREES.items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, "import cycle: " + " -> ".join([*path[path.index(module) :], module])
+        if module in done:
+            return
+        for target in sorted(graph[module]):
+            visit(target, (*path, module))
+        done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_hidden_imports(module):
+    functions = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    hidden = {name.split(".")[0] for function in functions for name in all_imports(function)}
+    assert hidden <= OPTIONAL, f"{module} hides imports of {sorted(hidden - OPTIONAL)} inside functions"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_optional_packages_stay_optional(module):
+    """Only functions may import them: `import lawful` must work without."""
+    at_import = [name for node in TREES[module].body for name in imports(node)]
+    assert not {name.split(".")[0] for name in at_import} & OPTIONAL
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_are_small(module):
+    lines = len(MODULES[module].read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES, f"{module} has {lines} lines; split it (at most {MAX_LINES})"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_evaluated(module):
+    for node in ast.walk(TREES[module]):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Name):
+            assert function.id not in FORBIDDEN, f"{module}:{node.lineno} calls {function.id}"
+        elif isinstance(function, ast.Attribute):
+            owner = function.value.id if isinstance(function.value, ast.Name) else ""
+            assert function.attr != "sympify", f"{module}:{node.lineno} calls sympify"
+            assert (owner, function.attr) not in {("pickle", "load"), ("pickle", "loads"), ("builtins", "eval")}, (
+                f"{module}:{node.lineno} calls {owner}.{function.attr}"
+            )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is(module):
+    assert ast.get_docstring(TREES[module]), f"{module} has no docstring"
+
+
+def test_public_names_exist():
+    """`__all__` of every module lists names that the module binds."""
+    for module, tree in TREES.items():
+        listed = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        ]
+        bound = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        bound |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        bound |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+        for names in listed:
+            assert set(names) <= bound, f"{module}.__all__ lists unknown {sorted(set(names) - bound)}"
+            assert len(set(names)) == len(names), f"{module}.__all__ repeats a name"

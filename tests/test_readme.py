@@ -1,0 +1,100 @@
+"""What the README promises runs: its code, its commands, its links, and the examples in the docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lawful
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+COMMANDS = re.findall(r"^```\n(make [\w-]+)\n```", README, flags=re.MULTILINE)
+MODULES = ["lawful", *(m.name for m in pkgutil.walk_packages(lawful.__path__, "lawful."))]
+
+
+def prepared() -> dict[str, object]:
+    """The names that the README takes for granted, as small data whose law is known."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (40, 1))
+    circle = np.c_[np.cos(X), np.sin(X)]
+    Y = circle + 0.05 * rng.standard_normal(circle.shape)
+    Y3 = np.c_[Y, rng.uniform(0.2, 0.8, 40)]
+    Y[::5, 0] = np.nan
+    df_X = pd.DataFrame({"feed": rng.uniform(1, 2, 40), "solvent": rng.uniform(0.5, 1, 40)})
+    purity = 0.9 + 0.05 * np.sin(3 * df_X["solvent"])
+    top = 0.7 * df_X["feed"] / purity
+    df_Y = pd.DataFrame({"top": top, "bottom": df_X["feed"] + df_X["solvent"] - top, "purity": purity})
+    angles = np.linspace(-np.pi, np.pi, 200)
+    return {
+        "X": X,
+        "Y": Y,
+        "Y3": Y3,
+        "X_new": np.linspace(-2, 2, 7)[:, None],
+        "X1": X[:25],
+        "y1": circle[:25, 0],
+        "X2": X[20:],
+        "y2": circle[20:, 1],
+        "df_X": df_X,
+        "df_Y": df_Y,
+        "points": np.c_[np.cos(angles), np.sin(angles)],
+    }
+
+
+def test_python_blocks_run_in_order():
+    assert len(BLOCKS) >= 8
+    namespace = prepared()
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), namespace)
+    c = namespace["model"].predict(namespace["X_new"])
+    np.testing.assert_allclose((c**2).sum(axis=1), 1, atol=1e-8)
+    assert set(namespace["d"].status) == {"ok"}
+    frame = namespace["column"].decode(namespace["df_X"]).to_frame()
+    assert list(frame.columns[:3]) == ["top", "bottom", "purity"]
+    assert frame["residual"].max() <= 1e-8
+
+
+def test_commands_are_make_targets():
+    assert COMMANDS == ["make demo", "make test"]
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    mentioned = re.findall(r"(?:`|^)make ([a-z][\w-]*)", README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M)
+    assert set(mentioned) <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/mathematics.md", "docs/paper_map.md", "docs/design.md"])
+def test_links_lead_somewhere(page):
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), f"{page} links to {target}, which is not there"
+
+
+def test_benchmarks_named_in_the_readme_exist():
+    scripts = set(re.findall(r"(?:benchmarks|examples)/\w+\.py", README))
+    assert scripts
+    assert all((ROOT / script).is_file() for script in scripts)
+
+
+def test_paper_map_names_existing_tests():
+    text = (ROOT / "docs" / "paper_map.md").read_text() + (ROOT / "docs" / "mathematics.md").read_text()
+    known = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
+    for name in set(re.findall(r"\btest_\w+(?=`)", text)):
+        assert f"def {name}" in known or list((ROOT / "tests").rglob(f"{name}.py")), f"no test is called {name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    module = importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
