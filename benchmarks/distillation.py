@@ -44,7 +44,7 @@ def error(Y, prediction):
 def with_loss(model, loss, X, Y):
     """The same fitted regressions, decoded with another loss."""
     tasks = split_tasks(Y)
-    loss.calibrate(tasks.y, tasks.rows, len(X), model.surrogate_)
+    loss.calibrate(tasks.y, tasks.rows, tasks.weights, len(X), model.surrogate_)
     other = copy.copy(model)
     other.loss_ = loss
     return other

@@ -107,9 +107,9 @@ IMPOSSIBLE = {
     "zero-one on a curve": (
         ZeroOne(),
         Equations("y1**2 + y2**2 = 1"),
-        r"Objective over Equations: .*Enumeration would need Equations\.points_",
+        r"the ZeroOne loss over Equations: .*Enumeration would need Equations\.points_",
     ),
-    "zero-one on a sphere": (ZeroOne(), Sphere(), r"Objective over Sphere: .*Enumeration would need Sphere\.points_"),
+    "zero-one on a sphere": (ZeroOne(), Sphere(), r"the ZeroOne loss over Sphere: .*Enumeration would need Sphere\.points_"),
     "absolute in a tube": (Absolute(), Inflated(Sphere()), "Inflation would need a quadratic objective .*use the Square loss"),
     "huber with a price": (Huber(), Penalized(Sphere()), "Penalty would need a quadratic objective .*use the Square loss"),
     "zero-one on an intersection": (ZeroOne(), Intersection([Sphere(), Box(0, 1)]), r"Intersection\.points_"),

@@ -313,6 +313,6 @@ def test_decoder_by_hand():
     for decoder in (Newton(), Riemannian()):
         np.testing.assert_allclose(law(Sphere(), decoder=decoder).fit(X, Y).predict(NEW), reference, atol=1e-6)
     with pytest.raises(
-        TypeError, match=r"no decoder minimises Quadratic over Sphere: .*Enumeration would need Sphere\.points_"
+        TypeError, match=r"no decoder minimises the Square loss over Sphere: .*Enumeration would need Sphere\.points_"
     ):
         law(Sphere(), decoder=Enumeration()).fit(X, Y)

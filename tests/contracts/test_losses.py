@@ -127,7 +127,7 @@ class TestMetric:
 
     def fitted(self, metric, residuals=None, **options):
         loss = Square(metric=metric, **options)
-        loss.calibrate(self.y, self.rows, 50, Residuals(residuals))
+        loss.calibrate(self.y, self.rows, [np.ones(50)] * 3, 50, Residuals(residuals))
         return loss.metric_
 
     def test_identity_is_the_paper(self):
@@ -178,7 +178,7 @@ class TestMetric:
 
     def test_constant_labels_get_a_finite_weight(self):
         loss = Square(metric="variance")
-        loss.calibrate([np.full(5, 3.0), np.zeros(5), np.arange(5.0)], [np.arange(5)] * 3, 5, None)
+        loss.calibrate([np.full(5, 3.0), np.zeros(5), np.arange(5.0)], [np.arange(5)] * 3, [np.ones(5)] * 3, 5, None)
         assert np.isfinite(loss.metric_).all()
         assert loss.metric_[0] > loss.metric_[2]
 

@@ -184,36 +184,55 @@ class Inflation(Decoder):
 
     def _tube(self, F: Any, C: Any, exact: Decoding, decode: Decode) -> Decoding:
         xp = array_namespace(exact.c)
-        w, delta = F.center, C.delta
+        w = F.center
         weights = F.curvature(w) / 2
         sound = xp.all(weights > 0, axis=1)
+        # The nearest point of C in equal weights tells whether w itself is in the tube: nothing left to do there.
         top = xp.max(xp.where(weights > 0, weights, xp.ones_like(weights)), axis=1)
+        soft, _, _ = soften(F, 1e-13 * top[:, None] * xp.ones_like(w))
+        near = decode(soft, C.base_).c
+        inside = sound & (xp.sqrt(xp.sum((w - near) ** 2, axis=1)) <= C.delta)
+        z, c = xp.where(inside[:, None], w, exact.c), xp.where(inside[:, None], near, exact.c)
+        rest = xp.arange(F.shape[0])[~inside]
+        if rest.shape[0]:
+            part_F, part_C = F.rows(rest), C.rows(rest)
+            begins = [take_rows(exact.c, rest), take_rows(near, rest)]
+            if bool(xp.any(sound)):
+                begins += self._bracket(part_F, part_C, begins[0], take_rows(sound, rest), take_rows(top, rest), decode)
+            best, best_c = self._cheapest(part_F, part_C, begins, decode)
+            z, c = put_rows(z, rest, best), put_rows(c, rest, best_c)
+        return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=C.base_.residual(c))
+
+    def _bracket(self, F: Any, C: Any, exact: Array, sound: Array, top: Array, decode: Decode) -> list[Array]:
+        """The points of C at both ends of a narrow bracket of nu around |r(nu)| = delta."""
+        xp = array_namespace(exact)
         low, high = xp.log(top) - 30.0, xp.log(top) + 30.0
-        ends: list[Array] = [exact.c]
-        iterations = exact.iterations
-        c_low = exact.c
-        for _ in range(60):
+        c_low = c_high = exact
+        for _ in range(40):
             middle = (low + high) / 2
-            soft, back, _ = soften(F, xp.exp(middle)[:, None] * xp.ones_like(w))
-            inner = decode(soft, C.base_)
-            r = xp.sqrt(xp.sum((back(inner.c) - inner.c) ** 2, axis=1))
-            inside = r <= delta
-            low, high = xp.where(inside, low, middle), xp.where(inside, middle, high)
-            c_low = xp.where(inside[:, None], c_low, inner.c)
-            ends = [xp.where((inside & sound)[:, None], inner.c, ends[0])]
-        ends.append(xp.where(sound[:, None], c_low, exact.c))
-        soft, _, _ = soften(F, xp.exp(xp.log(top) - 30.0)[:, None] * xp.ones_like(w))
-        ends.append(xp.where(sound[:, None], decode(soft, C.base_).c, exact.c))  # nearest point, equal weights
-        best, best_c, best_value = exact.c, exact.c, xp.full_like(exact.value, xp.inf)
-        for c in ends:
-            z, c = self._alternate(F, C, c, decode)
+            soft, back, _ = soften(F, xp.exp(middle)[:, None] * xp.ones_like(exact))
+            c = decode(soft, C.base_).c
+            r = xp.sqrt(xp.sum((back(c) - c) ** 2, axis=1))
+            short = r <= C.delta
+            low, high = xp.where(short, low, middle), xp.where(short, middle, high)
+            c_high = xp.where((short & sound)[:, None], c, c_high)
+            c_low = xp.where((~short & sound)[:, None], c, c_low)
+            if bool(xp.all((abs(r - C.delta) <= 1e-10 * C.delta) | ~sound)):
+                break
+        return [c_high, c_low]
+
+    def _cheapest(self, F: Any, C: Any, begins: list[Array], decode: Decode) -> tuple[Array, Array]:
+        """The best (c + r, c) that alternating minimisation reaches from the given points of C."""
+        xp = array_namespace(begins[0])
+        best = best_c = begins[0]
+        best_value = xp.full_like(F.value(best), xp.inf)
+        for begin in begins:
+            z, c = self._alternate(F, C, begin, decode)
             value = F.value(z)
             wins = value < best_value
             best, best_c = xp.where(wins[:, None], z, best), xp.where(wins[:, None], c, best_c)
             best_value = xp.where(wins, value, best_value)
-        return finish(
-            F, C, best, code=exact.code, iterations=iterations, margin=exact.margin, residual=C.base_.residual(best_c)
-        )
+        return best, best_c
 
     def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 12) -> tuple[Array, Array]:
         """Exact steps in r and in c by turns; both lower F(c + r)."""

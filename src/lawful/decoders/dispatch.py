@@ -32,11 +32,16 @@ def choose(F: Any, C: Any, decoder: Decoder | None = None) -> Decoder:
     for candidate in candidates:
         if not candidate.missing(F, C):
             return candidate
-    # Only those that come close are worth reading about.
-    reasons = sorted(((candidate.missing(F, C), type(candidate).__name__) for candidate in candidates), key=lambda r: len(r[0]))
+    losses = ", ".join(sorted({type(loss).__name__ for loss in getattr(F, "losses", [])})) or "Square"
+    # Only those that come close are worth reading about, and composed sets only for composed sets.
+    named = candidates if hasattr(C, "base_") or hasattr(C, "blocks_") else candidates[len(COMPOSED) :]
+    reasons = sorted(((candidate.missing(F, C), type(candidate).__name__) for candidate in named), key=lambda r: len(r[0]))
     fewest = len(reasons[0][0])
     why = "; ".join(f"{name} would need {' and '.join(lacks)}" for lacks, name in reasons if len(lacks) == fewest)
-    raise TypeError(f"no decoder minimises {type(F).__name__} over {type(C).__name__}: {why}")
+    raise TypeError(
+        f"no decoder minimises the {losses} loss over {type(C).__name__}: {why}. "
+        "Square works with every set, every loss works with PointCloud"
+    )
 
 
 def decode(F: Any, C: Any, decoder: Decoder | None = None) -> Decoding:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lawful._array import to_numpy
-from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoding, decode, stack
+from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, stack
 from lawful.losses import Square
 from lawful.metrics import explained_variance
 from lawful.sets import Reals
@@ -19,6 +19,13 @@ from lawful.tasks import Tasks, check_outputs, split_tasks
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
+
+
+PARTS = {  # what each part must be able to do, and what to give instead
+    "constraint": (("fit", "residual"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
+    "loss": (("encodings", "objective"), "give a loss such as Square() or Huber()"),
+    "surrogate": (("get_params",), "give KernelRidge() or any scikit-learn regressor or pipeline, an instance, not the class"),
+}
 
 
 class DecodingWarning(UserWarning):
@@ -49,6 +56,8 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     def _fit(self, X: Any, Y: Any, sample_weight: Any) -> Self:
+        if self.decoder is not None and not isinstance(self.decoder, Decoder):
+            raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
         if self.on_failure not in ON_FAILURE:
             raise ValueError(f"unknown on_failure {self.on_failure!r}; choose one of {', '.join(ON_FAILURE)}")
         tasks = self._check(X, Y, sample_weight)
@@ -56,7 +65,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         del self._X
         Z, self.atoms_ = self.loss_.encodings(tasks.y)  # encode
         self.surrogate_ = self._surrogate().fit_tasks(X, Z, tasks.y, tasks.rows, tasks.weights)  # regress
-        self.loss_.calibrate(tasks.y, tasks.rows, len(X), self.surrogate_)
+        self.loss_.calibrate(tasks.y, tasks.rows, tasks.weights, len(X), self.surrogate_)
         self._decode(X[:1])  # an impossible pair of loss and set fails here, not in predict
         return self
 
@@ -78,7 +87,12 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
 
     def _part(self, name: str) -> Any:
         given = getattr(self, name)
-        return self._defaults[name]() if given is None else clone(given)
+        if given is None:
+            return self._defaults[name]()
+        needs, advice = PARTS[name]
+        if isinstance(given, type) or not all(hasattr(given, method) for method in needs):
+            raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
+        return clone(given)
 
     def _surrogate(self) -> Any:
         part = self._part("surrogate")

@@ -17,7 +17,8 @@ class ConstrainedRegressor(LawfulEstimator):
     constraint : ConstraintSet, optional
         The law: `Equations("y1**2 + y2**2 = 1")`, `Sphere()`, `PointCloud(points)`, ... None means no constraint.
     loss : Loss, optional
-        None means `Square()`, with its default output metric; the paper's is `Square(metric="identity")`.
+        None means `Square()`, with the output metric that measures best; the paper's is
+        `Square(metric="identity", confidence="scores")`.
     surrogate : KernelRidge or any scikit-learn regressor, optional
         What learns the unconstrained part. None means `KernelRidge()`: Gaussian kernel, one length scale per input, everything
         tuned by leave-one-out. Any regressor or pipeline is made lawful.

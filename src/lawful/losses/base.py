@@ -34,7 +34,9 @@ class Loss(BaseEstimator):
         """F_x for a batch, from the regressed encodings of every task."""
         return separable_objective([self] * len(scores), scores, atoms)
 
-    def calibrate(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> None:
+    def calibrate(
+        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
+    ) -> None:
         """Learn what the loss needs from the fitted regressions (an output metric, say). Most need nothing."""
 
     def encodings(self, y: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray | None]]:

@@ -64,7 +64,9 @@ class Square(Loss):
     def needs_variance(self) -> bool:
         return self.confidence_ == "variance"
 
-    def calibrate(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> None:
+    def calibrate(
+        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
+    ) -> None:
         if self.confidence not in CONFIDENCES:
             raise ValueError(f"Square: unknown confidence {self.confidence!r}; choose one of {', '.join(CONFIDENCES)}")
         known = hasattr(surrogate, "variance")
@@ -74,20 +76,22 @@ class Square(Loss):
                 f'Square(confidence="variance") needs a predictive variance, which {type(surrogate).__name__} does not '
                 'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
             )
-        self.metric_ = self._metric(y, rows, n_rows, surrogate)
+        self.metric_ = self._metric(y, rows, weights, n_rows, surrogate)
 
-    def _metric(self, y: list[np.ndarray], rows: list[np.ndarray], n_rows: int, surrogate: Any) -> np.ndarray | None:
+    def _metric(
+        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
+    ) -> np.ndarray | None:
         if not isinstance(self.metric, str):
             return check_metric(self.metric, len(y))
         if self.metric == "identity":
             return None
-        variances = np.array([scale_of(y_t) ** 2 for y_t in y])
+        variances = np.array([scale_of(y_t, w_t) ** 2 for y_t, w_t in zip(y, weights)])
         if self.metric == "variance":
             return 1 / variances
         if self.metric not in METRICS:
             raise ValueError(f"Square: unknown metric {self.metric!r}; choose one of {', '.join(METRICS)}, or an array")
         residuals = surrogate.residuals()
-        errors = np.array([residual_variance(r, v) for r, v in zip(residuals, variances)])
+        errors = np.array([residual_variance(r, w, v) for r, w, v in zip(residuals, weights, variances)])
         if self.metric == "residual":
             return 1 / errors
         return inverse_covariance(residuals, rows, n_rows, errors)
@@ -98,17 +102,15 @@ class Square(Loss):
         b = xp.stack([s[:, 1] for s in scores], axis=1)
         doubtful = xp.any(a <= TINY, axis=1)
         if self.confidence_ != "scores":
-            center = positive_part_center(a, b)
-            weight = xp.ones_like(a) if variance is None else 1 / like(variance, a)
-            # A task whose scores do not even sum to something positive says nothing about this x.
-            a = xp.where(a > TINY, weight, xp.zeros_like(a))
-            b = a * center
+            # The ridge prediction b itself, weighted by how well it is known; a_t(x) then only says whether to doubt the row.
+            a = xp.ones_like(a) if variance is None else 1 / like(variance, a)
+            b = a * b
         if self.metric_ is None:
             return Quadratic(a, b, doubtful)
         M = like(self.metric_, a)
         if M.ndim == 1:
             return Quadratic(a * M, b * M, doubtful, unit=M)
-        root = xp.sqrt(xp.where(a > TINY, a, xp.zeros_like(a)))
+        root = xp.sqrt(xp.where(a > 0, a, xp.zeros_like(a)))
         Q = root[:, :, None] * M * root[:, None, :]
         return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, mass=xp.sum(root**2, axis=1))
 
@@ -128,19 +130,19 @@ def check_metric(metric: Any, n_tasks: int) -> np.ndarray:
     return M
 
 
-def scale_of(y: np.ndarray) -> float:
+def scale_of(y: np.ndarray, weights: np.ndarray) -> float:
     """Standard deviation of the labels; for constant labels a millionth of their size, or 1 when they are all zero.
 
     A constant output is predicted exactly, so it is trusted, but not infinitely.
     """
-    spread, size = float(np.std(y)), float(np.abs(y).max())
+    mean = np.average(y, weights=weights)
+    spread, size = float(np.sqrt(np.average((y - mean) ** 2, weights=weights))), float(np.abs(y).max())
     return max(spread, 1e-6 * size) or 1.0
 
 
-def residual_variance(r: np.ndarray, variance: float) -> float:
+def residual_variance(r: np.ndarray, weights: np.ndarray, variance: float) -> float:
     """Mean squared out-of-sample residual, floored where double precision ends; the variance when there is none."""
-    r = r[np.isfinite(r)]
-    error = float(np.mean(r**2)) if r.size > 1 else variance
+    error = float(np.average(r**2, weights=weights)) if r.size > 1 else variance
     return max(error, 1e-18 * variance)
 
 

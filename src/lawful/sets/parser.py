@@ -116,7 +116,7 @@ class _Builder:
         shown = self.quoted.get(name, name)
         known = sorted(str(n) for n in self.names if not str(n).startswith("_quoted_"))
         close = get_close_matches(shown, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(f"Equations: unknown name {shown!r} in {self.text!r}{hint} Known names: {', '.join(known)}")
 
     def _binary(self, op: ast.operator, left: sympy.Expr, right: sympy.Expr) -> sympy.Expr:

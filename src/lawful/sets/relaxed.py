@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from lawful._array import Array, array_namespace
 from lawful.sets.base import ConstraintSet
@@ -76,8 +77,8 @@ class Inflated(_Relaxed):
         return xp.where(beyond > 1e-12 * (1 + self.delta), beyond, xp.zeros_like(beyond))
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
-        c = self.base_.sample(n, random_state)
-        rng = np.random.default_rng(random_state if isinstance(random_state, int) else None)
+        rng = check_random_state(random_state)
+        c = self.base_.sample(n, rng)
         r = rng.standard_normal(c.shape)
         radius = self.delta * rng.uniform(size=(n, 1)) ** (1 / c.shape[1])
         return c + r / np.linalg.norm(r, axis=1, keepdims=True) * radius

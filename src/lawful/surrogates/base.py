@@ -7,7 +7,7 @@ A surrogate is a `sklearn.base.BaseEstimator` with
   `weights[t]` (n_t,) its sample weights, all positive. Returns self.
 * `predict_tasks(X)`: T arrays (m, k_t).
 * `residuals()`: T arrays (n_t,), out-of-sample residuals of y (leave-one-out or cross-validated).
-* optionally `variance(X)`: (m, T) predictive variance of each task relative to its average over the training rows.
+* optionally `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error.
 """
 
 from __future__ import annotations

@@ -7,40 +7,25 @@ Tasks seen on the same rows with the same weights and the same kernel form a gro
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from lawful._array import Array, array_namespace, like, to_numpy
-from lawful.kernels import Gaussian, Kernel, Precomputed, Stationary, as_kernel
+from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor, distinct
 from lawful.surrogates.primal import PrimalFactor
-from lawful.surrogates.tuning import Problem, best_lam, input_scales, tune_scales
+from lawful.surrogates.scales import informative, tuned_kernels
+from lawful.surrogates.tuning import best_lam
 
 __all__ = ["KernelRidge"]
 
-TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
-# Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
-# input), and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows).
-OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
 VARIANCE_ROWS = 3000  # beyond, factors are not kept and there is no predictive variance
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
-
-
-def gather(samples: list[Sample], y: list[Array], tasks: list[int]) -> list[Problem]:
-    """The chosen tasks, those on the same rows together."""
-    together: dict[int, list[int]] = {}
-    for t in tasks:
-        together.setdefault(id(samples[t]), []).append(t)
-    stack = array_namespace(y[0]).stack
-    return [Problem(samples[g[0]], stack([y[t] for t in g], axis=1)) for g in together.values()]
 
 
 def _has_variance(ridge: KernelRidge) -> bool:
@@ -63,6 +48,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         paper's theorems, one number, or one per task.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one.
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
+    max_tuning_rows : length scales are tuned on at most so many distinct inputs, then all rows choose lambda.
+    verbose : print the progress of tuning.
 
     Attributes
     ----------
@@ -110,14 +97,15 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         kernel = as_kernel(self.kernel)
         samples = {key: distinct(X, r, w, kernel) for key, r, w in zip(keys, rows, weights)}
         tasks = [samples[key] for key in keys]
-        self.kernels_ = self._tuned(kernel, X, tasks, y)
+        self.lam_ = self._given_lam([w.sum() for w in weights])
+        self.kernels_ = tuned_kernels(self, kernel, X, tasks, y, None if self._auto else self.lam_)
+        self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for t, key in enumerate(keys):
             groups.setdefault((*key, id(self.kernels_[t])), []).append(t)
         self.groups_ = list(groups.values())
-        self.lam_ = self._given_lam([w.sum() for w in weights])
         self.loo_mse_ = np.zeros(len(y))
         self.n_rows_ = max(sample.points.shape[0] for sample in tasks)
         self._residuals: list[Array] = [None] * len(y)
@@ -126,7 +114,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         for g in self.groups_:
             sample, Y = tasks[g[0]], xp.stack([y[t] for t in g], axis=1)
             factor = self._factor(self.kernels_[g[0]], sample, self.lam_[g])
-            if isinstance(self.lam, str) and self.lam == "auto":
+            if self._auto:
                 self.lam_[g] = self._auto_lam(factor, Y)
             lam = self.lam_[g]
             residuals = factor.loo(Y, lam)
@@ -184,6 +172,10 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     # its parts
 
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.lam, str) and self.lam == "auto"
+
     def _given_lam(self, sizes: list[float]) -> np.ndarray:
         n = np.asarray(sizes, dtype=float)
         if isinstance(self.lam, str):
@@ -208,72 +200,19 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             first = array_namespace(sample.X).take(sample.X, sample.rows[:1], axis=0)
             if kernel.features(first).shape[1] < p:
                 return PrimalFactor(kernel, sample, self.intercept)
-        if np.all(lam == lam[0]) and not (isinstance(self.lam, str) and self.lam == "auto"):
+        if np.all(lam == lam[0]) and not (self._auto):
             return CholeskyFactor(kernel, sample, lam[0], self.intercept)
         return SpectralFactor(kernel, sample, self.intercept)
 
-    def _informative(self, sample: Sample, Y: Array) -> np.ndarray:
-        """Tasks from which something can be tuned: at least three inputs, and not a constant the intercept takes."""
-        xp = array_namespace(Y)
-        if sample.points.shape[0] < 3:
-            return np.zeros(Y.shape[1], dtype=bool)
-        spread = to_numpy(xp.max(Y, axis=0) - xp.min(Y, axis=0)) if self.intercept else 1.0
-        size = to_numpy(xp.max(xp.abs(Y), axis=0))
-        return (spread > 1e-14 * size) & (size > 0)
-
     def _auto_lam(self, factor: Factor, Y: Array) -> np.ndarray:
         """By leave-one-out; where that says nothing, the middle of the other tasks or the theorem's rate."""
-        useful = self._informative(factor.sample, Y)
+        useful = informative(factor.sample, Y, self.intercept)
         lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
         if np.any(useful):
             at = array_namespace(Y).asarray(np.flatnonzero(useful))
             lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
             lam[~useful] = np.median(lam[useful])
         return lam
-
-    def _tuned(self, kernel: Kernel, X: Array, samples: list[Sample], y: list[Array]) -> list[Kernel]:
-        """The kernel of each task, with numbers for length scales; one object for tasks that share it."""
-        kernel = clone(kernel)
-        T = len(y)
-        if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
-            return [kernel] * T
-        if kernel.sigma != "auto":
-            raise ValueError(f"{kernel!r} lacks length scales; sigma='auto', a number or one per input would do")
-        total = np.zeros(X.shape[0])
-        for sample in samples:
-            weights = sample.share * sample.spread(sample.weights)
-            np.add.at(total, sample.points[sample.group], to_numpy(weights))
-        seen = total > 0
-        units = input_scales(to_numpy(X)[seen], total[seen])
-        useful = [t for t in range(T) if self._informative(samples[t], y[t][:, None])[0]]
-        if not useful:
-            return [kernel.set_params(sigma=units * np.sqrt(X.shape[1]))] * T
-        rng = np.random.default_rng(self.random_state if self.random_state is not None else 0)
-        seeds = rng.integers(2**32, size=T)
-
-        def tuned(tasks: list[int]) -> Kernel:
-            problems = gather(samples, y, tasks)
-            draw = np.random.default_rng(seeds[tasks[0]])
-            sigma = tune_scales(kernel, problems, units, self.intercept, self.max_tuning_rows, draw, verbose=self.verbose)
-            return clone(kernel).set_params(sigma=sigma)
-
-        # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs tenfold.
-        with threadpool_limits(1, user_api="blas"):
-            if self._own_scales(samples, X.shape[1], T):
-                with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    found = dict(zip(useful, pool.map(lambda t: tuned([t]), useful)))
-                return [found.get(t, found[useful[0]]) for t in range(T)]
-            few = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
-            return [tuned([useful[i] for i in few])] * T
-
-    def _own_scales(self, samples: list[Sample], d: int, T: int) -> bool:
-        if self.scales not in ("auto", "shared", "task"):
-            raise ValueError(f"KernelRidge(scales={self.scales!r}) is no rule it knows; 'auto', 'shared' or 'task' would do")
-        if self.scales != "auto":
-            return self.scales == "task"
-        sizes = np.array([sample.points.shape[0] for sample in samples], dtype=float)
-        enough = sizes.min() >= max(OWN_ROWS * d, OWN_ROWS**2 / d)
-        return T <= OWN_TASKS and bool(enough) and float((sizes**3).sum()) <= OWN_WORK
 
     # alone, as a scikit-learn regressor
 

@@ -50,10 +50,11 @@ BLOCK = 16  # tasks whose lambda paths are computed at once
 
 
 class Problem(NamedTuple):
-    """Tasks observed on the same rows with the same weights: their inputs and labels (n, k)."""
+    """Tasks observed on the same rows with the same weights: their inputs, labels (n, k), and lambdas unless to be tuned."""
 
     sample: Sample
     Y: Array
+    lam: np.ndarray | None = None
 
 
 def best_lam(factor: Factor, Y: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -90,6 +91,12 @@ def _best_lam(factor: Factor, Y: Array) -> tuple[np.ndarray, np.ndarray]:
     return lam, np.maximum(factor.loo_mse(Y, lam[None, :])[0], noise)
 
 
+def given_lam(factor: Factor, Y: Array, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The leave-one-out error of lambdas that are not to be tuned."""
+    noise = (1e-15 * to_numpy(array_namespace(Y).max(array_namespace(Y).abs(Y), axis=0))) ** 2 + 1e-300
+    return lam, np.maximum(factor.loo_mse(Y, lam[None, :])[0], noise)
+
+
 def _adjoint(factor: SpectralFactor, Y: Array, lam: np.ndarray, mse: np.ndarray) -> Array:
     """W with dJ = <W, dK>, summed over the columns of Y."""
     root, w, U = factor.root[:, None], factor.w[:, None], factor.U
@@ -112,7 +119,7 @@ def criterion(kernel: Stationary, problems: list[Problem], intercept: bool, grad
     value, slope = 0.0, np.zeros(problems[0].sample.X.shape[1])
     for problem in problems:
         factor = SpectralFactor(kernel, problem.sample, intercept)
-        lam, mse = best_lam(factor, problem.Y)
+        lam, mse = best_lam(factor, problem.Y) if problem.lam is None else given_lam(factor, problem.Y, problem.lam)
         value += float(np.sum(np.log(mse)))
         if gradient:
             points = array_namespace(problem.Y).take(problem.sample.X, problem.sample.rows, axis=0)
@@ -146,7 +153,7 @@ def thin(problem: Problem, size: int, rng: np.random.Generator) -> Problem:
         xp.take(sample.weights, inputs),
         xp.take(sample.share, at),
     )
-    return Problem(small, xp.take(problem.Y, at, axis=0))
+    return Problem(small, xp.take(problem.Y, at, axis=0), problem.lam)
 
 
 def round_digits(values: np.ndarray, digits: int = 3) -> np.ndarray:

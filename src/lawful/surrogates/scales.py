@@ -1,0 +1,90 @@
+"""Which tasks share length scales, and on what they are tuned."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from lawful._array import Array, array_namespace, to_numpy
+from lawful.kernels import Kernel, Stationary
+from lawful.surrogates.exact import Sample
+from lawful.surrogates.tuning import Problem, input_scales, tune_scales
+
+TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
+# Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
+# input), and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows).
+OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
+
+
+def tuned_kernels(
+    ridge: Any, kernel: Kernel, X: Array, samples: list[Sample], y: list[Array], lam: np.ndarray | None
+) -> list[Kernel]:
+    """The kernel of each task of a `KernelRidge`, with numbers for length scales; one object for tasks that share it."""
+    kernel = clone(kernel)
+    T = len(y)
+    if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
+        return [kernel] * T
+    if kernel.sigma != "auto":
+        raise ValueError(f"{kernel!r} lacks length scales; sigma='auto', a number or one per input would do")
+    total = np.zeros(X.shape[0])
+    for sample in samples:
+        weights = sample.share * sample.spread(sample.weights)
+        np.add.at(total, sample.points[sample.group], to_numpy(weights))
+    seen = total > 0
+    units = input_scales(to_numpy(X)[seen], total[seen])
+    useful = [t for t in range(T) if informative(samples[t], y[t][:, None], ridge.intercept)[0]]
+    if not useful:
+        return [kernel.set_params(sigma=units * np.sqrt(X.shape[1]))] * T
+    rng = np.random.default_rng(ridge.random_state if ridge.random_state is not None else 0)
+    seeds = rng.integers(2**32, size=T)
+
+    def tuned(tasks: list[int]) -> Kernel:
+        problems = gather(samples, y, tasks, lam)
+        draw = np.random.default_rng(seeds[tasks[0]])
+        sigma = tune_scales(kernel, problems, units, ridge.intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
+        return clone(kernel).set_params(sigma=sigma)
+
+    # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs tenfold.
+    with threadpool_limits(1, user_api="blas"):
+        if own_scales(ridge.scales, samples, X.shape[1], T):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                found = dict(zip(useful, pool.map(lambda t: tuned([t]), useful)))
+            return [found.get(t, found[useful[0]]) for t in range(T)]
+        few = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
+        return [tuned([useful[i] for i in few])] * T
+
+
+def own_scales(scales: str, samples: list[Sample], d: int, T: int) -> bool:
+    if scales not in ("auto", "shared", "task"):
+        raise ValueError(f"KernelRidge(scales={scales!r}) is no rule it knows; 'auto', 'shared' or 'task' would do")
+    if scales != "auto":
+        return scales == "task"
+    sizes = np.array([sample.points.shape[0] for sample in samples], dtype=float)
+    enough = sizes.min() >= max(OWN_ROWS * d, OWN_ROWS**2 / d)
+    return T <= OWN_TASKS and bool(enough) and float((sizes**3).sum()) <= OWN_WORK
+
+
+def informative(sample: Sample, Y: Array, intercept: bool) -> np.ndarray:
+    """Tasks from which something can be tuned: at least three inputs, and not a constant the intercept takes."""
+    xp = array_namespace(Y)
+    if sample.points.shape[0] < 3:
+        return np.zeros(Y.shape[1], dtype=bool)
+    spread = to_numpy(xp.max(Y, axis=0) - xp.min(Y, axis=0)) if intercept else 1.0
+    size = to_numpy(xp.max(xp.abs(Y), axis=0))
+    return (spread > 1e-14 * size) & (size > 0)
+
+
+def gather(samples: list[Sample], y: list[Array], tasks: list[int], lam: np.ndarray | None) -> list[Problem]:
+    """The chosen tasks, those on the same rows together, with their lambda if it is given."""
+    together: dict[int, list[int]] = {}
+    for t in tasks:
+        together.setdefault(id(samples[t]), []).append(t)
+    stack = array_namespace(y[0]).stack
+    return [
+        Problem(samples[g[0]], stack([y[t] for t in g], axis=1), None if lam is None else lam[g]) for g in together.values()
+    ]
