@@ -51,6 +51,7 @@ def main() -> None:
     print(f"{m} rows each; excess = objective minus that of the best of 200,000 points of the curve")
     header = f"{'points':<12}{'worst excess':>14}{'rows > 1e-6':>13}{'max residual':>14}{'us/row':>9}"
     print(header + f"{'SLSQP us/row':>14}{'ratio':>8}{'SLSQP wrong':>13}")
+    total_mine = total_slow = 0.0
     for name, w in clouds.items():
         law = Equations(EQUATION).fit(w[:100])
         project(w[:10], law)  # compile, as fit does in an estimator
@@ -62,11 +63,13 @@ def main() -> None:
         start = time.perf_counter()
         theirs = np.array([slsqp(p) for p in some])
         slow = (time.perf_counter() - start) / len(some)
+        total_mine, total_slow = total_mine + mine, total_slow + slow
         wrong = np.mean(((theirs - some) ** 2).sum(1) > d.value[: len(some)] + 1e-6)
         print(
             f"{name:<12}{excess.max():>14.1e}{(excess > 1e-6).sum():>13d}{d.residual.max():>14.1e}{mine * 1e6:>9.1f}"
             f"{slow * 1e6:>14.0f}{slow / mine:>8.0f}{wrong:>12.1%}"
         )
+    print(f"{'all points':<12}{'':>41}{total_mine / 3 * 1e6:>9.1f}{total_slow / 3 * 1e6:>14.0f}{total_slow / total_mine:>8.0f}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
 from lawful.losses.square import inverse_covariance
 
-REAL = [Square(), Absolute(), Huber(0.7), Pinball(0.3)]
+REAL = [Square(confidence="scores"), Absolute(), Huber(0.7), Pinball(0.3)]
 BINARY = [Hinge(), Logistic(), ZeroOne()]
 LOSSES = [(loss, "real") for loss in REAL] + [(loss, "sign") for loss in BINARY]
 SMOOTH = [(loss, kind) for loss, kind in LOSSES if hasattr(loss, "derivative")]
@@ -22,7 +22,7 @@ def objective_of(loss, alpha, Y):
     """The loss trick by hand: regressed encodings are alpha @ Z."""
     Z, atoms = loss.encodings([Y[:, t] for t in range(Y.shape[1])])
     if isinstance(loss, Square):
-        loss.metric_, loss.confidence_ = None, "scores"
+        loss.metric_ = None
     return loss.objective([alpha @ z for z in Z], atoms)
 
 
@@ -199,9 +199,8 @@ class TestMetric:
         rng = np.random.default_rng(11)
         scores = [np.c_[rng.uniform(0.5, 1, 4), rng.standard_normal(4)] for _ in range(3)]
         weights, c = np.array([1.0, 4.0, 0.25]), rng.standard_normal((4, 3))
-        diagonal, full = Square(weights), Square(np.diag(weights))
+        diagonal, full = (Square(m, "scores") for m in (weights, np.diag(weights)))
         diagonal.metric_, full.metric_ = weights, np.diag(weights)
-        diagonal.confidence_ = full.confidence_ = "scores"
         F, G = diagonal.objective(scores, [None] * 3), full.objective(scores, [None] * 3)
         np.testing.assert_allclose(F.value(c), G.value(c))
         np.testing.assert_allclose(F.gradient(c), G.gradient(c))

@@ -7,8 +7,6 @@ starts. Where no start reaches C the row is `infeasible` and carries the smalles
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +14,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish, stack
-from lawful.decoders.seeds import more_starts, prepare, starts
+from lawful.decoders.seeds import more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.restore import constraints, restore, roundoff, violation
 
@@ -24,12 +22,12 @@ FEASIBLE = 1e-8  # relative to the size of the terms of each equation
 
 
 class Newton(Decoder):
-    """See the module's docstring. Rows are solved in chunks, on `n_jobs` threads (None: one per core)."""
+    """See the module's docstring. Rows are solved in chunks: the larger, the faster, up to memory."""
 
     needs_objective = ("gradient", "curvature", "costs", "center")
 
-    def __init__(self, max_iter: int = 60, chunk: int = 8192, n_jobs: int | None = None) -> None:
-        self.max_iter, self.chunk, self.n_jobs = max_iter, chunk, n_jobs
+    def __init__(self, max_iter: int = 60, chunk: int = 32768) -> None:
+        self.max_iter, self.chunk = max_iter, chunk
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacks = super().missing(F, C)
@@ -43,12 +41,7 @@ class Newton(Decoder):
         if m == 0:
             return finish(F, C, F.center)
         chunks = [xp.arange(begin, min(begin + self.chunk, m)) for begin in range(0, m, self.chunk)]
-        if len(chunks) == 1:
-            return self._solve(F, C)
-        prepare(C)
-        # Long array operations let go of the interpreter lock, so threads are enough to use every core.
-        with ThreadPoolExecutor(self.n_jobs or os.cpu_count()) as pool:
-            return stack(list(pool.map(lambda idx: self._solve(F.rows(idx), C.rows(idx)), chunks)))
+        return stack([self._solve(F.rows(idx), C.rows(idx)) for idx in chunks])
 
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
@@ -176,25 +169,5 @@ def _rounds(rows: Array) -> list[Array]:
     """Positions of the starts, split so that each row occurs at most once in a group."""
     xp = array_namespace(rows)
     order = xp.argsort(rows, stable=True)
-    ordered = take_rows(rows, order)
-    n = rows.shape[0]
-    position = xp.arange(n)
-    first = xp.concat([xp.ones(min(n, 1), dtype=xp.bool), ordered[1:] != ordered[:-1]])
-    starts_at = xp.where(first, position, xp.zeros_like(position))
-    # running maximum of the group's first position = rank inside the group
-    rank = position - xp.cumulative_max(starts_at) if hasattr(xp, "cumulative_max") else position - _cummax(starts_at)
-    groups, k = [], 0
-    while bool(xp.any(rank == k)):
-        groups.append(order[rank == k])
-        k += 1
-    return groups
-
-
-def _cummax(x: Array) -> Array:
-    """Running maximum (not in the standard) by doubling."""
-    xp = array_namespace(x)
-    shift = 1
-    while shift < x.shape[0]:
-        x = xp.concat([x[:shift], xp.maximum(x[shift:], x[:-shift])])
-        shift *= 2
-    return x
+    rank = rank_in_group(take_rows(rows, order))
+    return [order[rank == k] for k in range(int(xp.max(rank)) + 1)]

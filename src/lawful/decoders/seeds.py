@@ -33,12 +33,6 @@ class Pool:
     dimension: int  # of C near the points
 
 
-def prepare(C: Any) -> None:
-    """Build what the starts need before several threads ask for it at once."""
-    if not getattr(C, "depends_on_x", False):
-        pool_of(C)
-
-
 def pool_of(C: Any) -> Pool | None:
     """The pool of a set that does not depend on x, built once; None when it cannot be sampled."""
     if "_seed_pool" not in C.__dict__:
@@ -163,16 +157,19 @@ def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, 
     lowest = cost
     for j in range(near.shape[1]):
         lowest = xp.minimum(lowest, xp.take(cost, near[:, j], axis=1))
-    cost = xp.where(cost <= lowest, cost, xp.full_like(cost, xp.inf))
-    columns, everyone = xp.arange(cost.shape[1]), xp.arange(cost.shape[0])
-    rows, points = [], []
-    for _ in range(count):
-        best = xp.argmin(cost, axis=1)
-        found = xp.isfinite(xp.min(cost, axis=1))
-        rows.append(everyone[found])
-        points.append(xp.take(cloud, best[found], axis=0))
-        cost = xp.where(columns[None, :] == best[:, None], xp.full_like(cost, xp.inf), cost)
-    return xp.concat(rows), xp.concat(points)
+    rows, columns = xp.nonzero(cost <= lowest)
+    value = xp.take(xp.reshape(cost, (-1,)), rows * cost.shape[1] + columns)
+    order = xp.argsort(value, stable=True)
+    order = take_rows(order, xp.argsort(take_rows(rows, order), stable=True))
+    rows, columns = take_rows(rows, order), take_rows(columns, order)
+    kept = rank_in_group(rows) < count
+    return rows[kept], take_rows(cloud, columns[kept])
+
+
+def rank_in_group(ordered: Array) -> Array:
+    """0, 1, 2, ... within each run of equal numbers."""
+    xp = array_namespace(ordered)
+    return xp.arange(ordered.shape[0]) - xp.searchsorted(ordered, ordered)
 
 
 def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:

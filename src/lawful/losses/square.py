@@ -23,7 +23,7 @@ from lawful.losses.base import Loss
 from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_part_center
 
 METRICS = ("identity", "variance", "residual", "residual_full")
-CONFIDENCES = ("auto", "scores", "variance", "none")
+CONFIDENCES = ("scores", "variance", "none")
 
 
 class Square(Loss):
@@ -35,16 +35,18 @@ class Square(Loss):
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
-    confidence : {"auto", "scores", "variance", "none"}, default "auto"
+    confidence : {"scores", "variance", "none"}, default "none"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
         "variance": inverse of the variance of the ridge prediction at x, in units of the leave-one-out error, so that
-        together with metric="residual" every output counts by its estimated precision at x. "none": 1.
-        "auto": "variance" where the surrogate offers one (kernel ridge on at most 3000 rows), else "scores".
+        together with metric="residual" every output counts by its estimated precision at x. "none": 1, so that the
+        unconstrained prediction is plain ridge regression, with or without an intercept.
 
-    The defaults are what `benchmarks/metrics.py` found best; Square(metric="identity", confidence="scores") is the paper.
+    The defaults are what `benchmarks/metrics.py` and `benchmarks/distillation.py` found best: "variance" gains a little with
+    noise and gaps, but without noise it trusts single outputs too much and can be ten times worse than no law at all.
+    Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "residual", confidence: str = "auto") -> None:
+    def __init__(self, metric: Any = "residual", confidence: str = "none") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -62,16 +64,14 @@ class Square(Loss):
 
     @property
     def needs_variance(self) -> bool:
-        return self.confidence_ == "variance"
+        return self.confidence == "variance"
 
     def calibrate(
         self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
     ) -> None:
         if self.confidence not in CONFIDENCES:
             raise ValueError(f"Square: unknown confidence {self.confidence!r}; choose one of {', '.join(CONFIDENCES)}")
-        known = hasattr(surrogate, "variance")
-        self.confidence_ = ("variance" if known else "scores") if self.confidence == "auto" else self.confidence
-        if self.confidence_ == "variance" and not known:
+        if self.needs_variance and not hasattr(surrogate, "variance"):
             raise ValueError(
                 f'Square(confidence="variance") needs a predictive variance, which {type(surrogate).__name__} does not '
                 'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
@@ -101,7 +101,7 @@ class Square(Loss):
         a = xp.stack([s[:, 0] for s in scores], axis=1)
         b = xp.stack([s[:, 1] for s in scores], axis=1)
         doubtful = xp.any(a <= TINY, axis=1)
-        if self.confidence_ != "scores":
+        if self.confidence != "scores":
             # The ridge prediction b itself, weighted by how well it is known; a_t(x) then only says whether to doubt the row.
             a = xp.ones_like(a) if variance is None else 1 / like(variance, a)
             b = a * b
