@@ -34,7 +34,7 @@ def plot_curves(panels: list[tuple[str, Any, dict[str, np.ndarray], np.ndarray]]
             distance = np.sqrt(((c - truth) ** 2).sum(axis=1))
             error.plot(np.sort(data.X_test[:, 0]), distance, color=colours[name], lw=1.2, label=name)
         plane.set(title=title, xlabel="$y_1$", ylabel="$y_2$", aspect="equal")
-        error.set(xlabel="$x$", ylabel="distance to the truth", yscale="log")
+        error.set(xlabel="$x$", ylabel="distance to the truth", yscale="log", ylim=(1e-4, None))
         for axis in (plane, error):
             axis.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
