@@ -12,12 +12,12 @@ Errors are mean nMSE on the 2308 rows that are not among the 2000, over the 8 ou
 from __future__ import annotations
 
 import argparse
-import copy
 import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from metrics import VARIED, with_loss  # benchmarks/metrics.py, beside this script
 from sklearn.kernel_ridge import KernelRidge as GridRidge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -26,9 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from lawful import ConstrainedRegressor, Equations, Square
 from lawful.datasets import load_distillation
 from lawful.metrics import constraint_violation, normalized_mse
-from lawful.tasks import split_tasks
 
-VARIED = [0, 1, 2, 3, 5, 6, 7, 8]  # y5 is rounding noise
 PAPER = {"metric": "identity", "confidence": "scores"}
 CASES = {  # name: rows, noise in standard deviations, fraction of the outputs missing
     "100 rows": (100, 0.0, 0.0),
@@ -39,15 +37,6 @@ CASES = {  # name: rows, noise in standard deviations, fraction of the outputs m
 
 def error(Y, prediction):
     return normalized_mse(Y[:, VARIED], prediction[:, VARIED])
-
-
-def with_loss(model, loss, X, Y):
-    """The same fitted regressions, decoded with another loss."""
-    tasks = split_tasks(Y)
-    loss.calibrate(tasks.y, tasks.rows, tasks.weights, len(X), model.surrogate_)
-    other = copy.copy(model)
-    other.loss_ = loss
-    return other
 
 
 def scaled_grid_ridge(seed):
