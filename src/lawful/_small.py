@@ -1,7 +1,7 @@
 """Batched algebra for tiny dimensions: thousands of rows, a handful of outputs and equations.
 
-Reductions over an axis of length 2 cost ten times what the same sum costs written out, and a batched LAPACK call a hundred
-times; so up to `UNROLL` terms are written out, and beyond that the array library does the work.
+Reductions over an axis of length 2 cost far more than the same sum written out, and a batched LAPACK call more still;
+so up to `UNROLL` terms are written out, and beyond that the array library does the work.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
-from lawful.sets.restore import constraints, functions, restore
+from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement
 DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
@@ -122,15 +122,6 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
     flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * size**2)
     return point, xp.where(flat, xp.zeros_like(step), step), rho
-
-
-def positive(g: Array, n_equal: int) -> Array:
-    """|g| for equalities, max(g, 0) for inequalities."""
-    if n_equal == g.shape[1]:
-        return abs(g)
-    xp = array_namespace(g)
-    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
-    return xp.where(equal, abs(g), xp.where(g > 0, g, xp.zeros_like(g)))
 
 
 def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Linearised) -> tuple[Array, Array]:

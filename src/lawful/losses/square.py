@@ -42,7 +42,7 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept.
 
     The defaults are what `benchmarks/metrics.py` and `benchmarks/distillation.py` found best: "variance" gains a little with
-    noise and gaps, but without noise it trusts single outputs too much and can be ten times worse than no law at all.
+    noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
     Square(metric="identity", confidence="scores") is the paper.
     """
 

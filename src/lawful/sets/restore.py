@@ -44,15 +44,26 @@ def functions(C: Any, c: Array) -> Array:
     return array_namespace(c).concat([C.equality(c), C.inequality(c)], axis=1)
 
 
+def positive(g: Array, n_equal: int) -> Array:
+    """How much each function is violated: |g| for the equalities, which come first, max(g, 0) for the inequalities."""
+    if n_equal == g.shape[1]:
+        return abs(g)
+    xp = array_namespace(g)
+    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    return xp.where(~equal & (g <= 0), xp.zeros_like(g), abs(g))
+
+
 def violation(C: Any, c: Array) -> Array:
     """(m, R) |equality| and max(inequality, 0); not-a-number counts as infinite."""
     xp = array_namespace(c)
-    v = functions(C, c)
+    parts = []
+    if hasattr(C, "equality"):
+        g = C.equality(c)
+        parts.append(positive(g, g.shape[1]))
     if hasattr(C, "inequality"):
-        n_equal = v.shape[1] - C.inequality(c).shape[1]
-        equal = (xp.arange(v.shape[1]) < n_equal)[None, :]
-        v = xp.where(~equal & (v <= 0), xp.zeros_like(v), v)
-    return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), abs(v))
+        parts.append(positive(C.inequality(c), 0))
+    v = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+    return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), v)
 
 
 def roundoff(values: Array, jacobian: Array, c: Array) -> Array:

@@ -59,7 +59,7 @@ EXPAND = create_expand_pow_optimization(8)
 
 
 def _shared(expressions: list[sympy.Expr], **options: Any) -> tuple[list[Any], list[sympy.Expr]]:
-    """Common subexpressions, and small integer powers as products: numpy's x**4 costs twenty multiplications."""
+    """Common subexpressions, and small integer powers as products: numpy's x**4 is slow."""
     pairs, reduced = sympy.cse(expressions, list=False)
     return [(symbol, EXPAND(e)) for symbol, e in pairs], [EXPAND(e) for e in reduced]
 

@@ -42,7 +42,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         sigma="auto" one length scale per input is tuned by leave-one-out (see `tuning`) and `kernel_` holds it in
         the units of the inputs. Any other sigma is exactly the kernel as written, on the raw inputs.
     scales : "shared" (all tasks have the same length scales: one factorisation), "task" (each has its own: outputs of
-        different smoothness are learned better, sometimes by a factor of two) or "auto": "task" when every task has ten
+        different smoothness are learned better) or "auto": "task" when every task has ten
         rows per input (a hundred for a single input) and the factorisations remain cheap, else "shared".
     lam : "auto" (for each task, by leave-one-out), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the
         paper's theorems, one number, or one per task.

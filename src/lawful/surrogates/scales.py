@@ -49,7 +49,7 @@ def tuned_kernels(
         sigma = tune_scales(kernel, problems, units, ridge.intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
         return clone(kernel).set_params(sigma=sigma)
 
-    # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs tenfold.
+    # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs much.
     with threadpool_limits(1, user_api="blas"):
         if own_scales(ridge.scales, samples, X.shape[1], T):
             with ThreadPoolExecutor(os.cpu_count()) as pool:
