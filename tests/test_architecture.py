@@ -17,7 +17,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, 
 MAX_LINES = 310
 OPTIONAL = {"matplotlib", "pandas"}  # may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
-REQUIRED = {"numpy", "scipy", "sklearn", "sympy", "array_api_compat", "joblib", "threadpoolctl"}  # two come with sklearn
+REQUIRED = {"numpy", "scipy", "sklearn", "sympy", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
 
 # Who may import whom: room -> the rooms it may look into, besides itself. `lawful` is the package's own __init__.
 ALLOWED = {

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lawful import ConstrainedRegressor, KernelRidge, Reals
+from lawful import ConstrainedRegressor, ConstrainedRegressorCV, KernelRidge, Reals
+
+ESTIMATORS = [
+    ConstrainedRegressor(),
+    ConstrainedRegressor(Reals(), surrogate=KernelRidge(lam=0.003)),
+    ConstrainedRegressorCV(),
+    ConstrainedRegressorCV(kernels=[0.5, 2.0], mus=[0.1, 1.0], cv=2, select_on="constrained"),
+]
 
 
-@parametrize_with_checks([ConstrainedRegressor(), ConstrainedRegressor(Reals(), surrogate=KernelRidge(lam=0.003))])
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_estimator(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # without it the check of array API input skips itself
     check(estimator)

@@ -5,8 +5,8 @@
 """
 
 from lawful import datasets, decoders, estimators, kernels, losses, metrics, sets, surrogates
-from lawful.decoders import Decoding, project
-from lawful.estimators import ConstrainedRegressor, DecodingError, DecodingWarning
+from lawful.decoders import Decoding, Posterior, Wiener, project
+from lawful.estimators import ConstrainedRegressor, ConstrainedRegressorCV, DecodingError, DecodingWarning, GridEdgeWarning
 from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
 from lawful.sets import (
     Affine,
@@ -38,11 +38,13 @@ __all__ = [
     "Ball",
     "Box",
     "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
     "Decoding",
     "DecodingError",
     "DecodingWarning",
     "Ellipsoid",
     "Equations",
+    "GridEdgeWarning",
     "Hinge",
     "Huber",
     "Inflated",
@@ -54,6 +56,7 @@ __all__ = [
     "Pinball",
     "PointCloud",
     "PositiveSemidefinite",
+    "Posterior",
     "Product",
     "Reals",
     "Rotations",
@@ -62,6 +65,7 @@ __all__ = [
     "Square",
     "Stiefel",
     "Union",
+    "Wiener",
     "ZeroOne",
     "datasets",
     "decoders",

@@ -3,9 +3,11 @@
 from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
-from lawful.decoders.dispatch import choose, decode
+from lawful.decoders.dispatch import choose, decode, named
 from lawful.decoders.enumeration import Enumeration
 from lawful.decoders.newton import Newton
+from lawful.decoders.paths import relaxation_path
+from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.project import project
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
@@ -23,10 +25,14 @@ __all__ = [
     "Enumeration",
     "FormProjection",
     "Newton",
+    "Posterior",
     "Projection",
     "Riemannian",
+    "Wiener",
     "choose",
     "decode",
+    "named",
     "project",
+    "relaxation_path",
     "stack",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lawful._array import Array, array_namespace, like, put_rows, take_rows
-from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish, stack
+from lawful.decoders.enumeration import row_chunks
+from lawful.decoders.projection import isotropic
 from lawful.sets.round import Ball
 
 
@@ -93,27 +95,52 @@ def soften(F: Any, K: Array) -> tuple[Any, Any, Array]:
     return soft, back, exists
 
 
+def not_quadratic(F: Any) -> list[str]:
+    """What a relaxation lacks when the objective is not a quadratic."""
+    return [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
+
+
+def price(F: Any, mu: float) -> Array:
+    """K of l_mu: (sum_t a_t / mu) times the output metric; (m, T), or (m, T, T) when the metric is full."""
+    kappa = F.mass / mu
+    return kappa[:, None] * F.unit[None, :] if F.unit.ndim == 1 else kappa[:, None, None] * F.unit[None, :, :]
+
+
 class Penalty(Decoder):
     """l_mu of the paper (last Example of the Appendix, corrected): one reweighted decode, then a convex combination."""
 
     needs_set = ("base_", "mu")
 
     def missing(self, F: Any, C: Any) -> list[str]:
-        lacks = super().missing(F, C)
-        return lacks + (
-            [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
-        )
+        return super().missing(F, C) + not_quadratic(F)
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        if C.mu == 0:
+            return decode(F, C.base_)
         xp = array_namespace(F.center)
-        kappa = F.mass / C.mu
-        K = kappa[:, None] * F.unit[None, :] if F.unit.ndim == 1 else kappa[:, None, None] * F.unit[None, :, :]
-        soft, back, exists = soften(F, K)
+        if C.mu == xp.inf:
+            return finish(F, C, F.center)
+        soft, back, exists = soften(F, price(F, C.mu))
         inner = decode(soft, C.base_)
         z = xp.where(exists[:, None], back(inner.c), inner.c)
-        price = inner.value  # min over c of the softened form = F(z) + kappa |z - c|^2 up to the row's constant
         code = xp.where(exists, inner.code, xp.maximum(inner.code, xp.ones_like(inner.code)))
-        return finish(F, C, z, code=code, iterations=inner.iterations, margin=inner.margin, value=price)
+        # inner.value: min over c of the softened form = F(z) + kappa |z - c|^2 up to the row's constant
+        return finish(F, C, z, code=code, iterations=inner.iterations, margin=inner.margin, value=inner.value)
+
+
+def clip(F: Any, c: Array, delta: float, euclidean: bool = False) -> Array:
+    """c + r min(1, delta / |r|) with r = w - c, the answer over C_delta when c is the answer over C (ex:ls-and-perturbations).
+
+    Exact in the norm of the objective, |r|^2 = F(c), and in the Euclidean one where all weights of a row are equal. Rows with a
+    weight <= 0 have no norm and no unconstrained minimum: they stay in C.
+    """
+    xp = array_namespace(c)
+    r = F.center - c
+    square = xp.sum(r**2, axis=1) if euclidean else F.value(c)
+    length = xp.sqrt(xp.where(square > 0, square, xp.zeros_like(square)))
+    share = xp.where(length > delta, delta / xp.where(length > 0, length, 1.0), xp.ones_like(length))
+    sound = xp.all(F.curvature(c) > 0, axis=1)
+    return c + xp.where(sound, share, xp.zeros_like(share))[:, None] * r
 
 
 class Inflation(Decoder):
@@ -130,17 +157,23 @@ class Inflation(Decoder):
     needs_objective = ("rows",)
 
     def missing(self, F: Any, C: Any) -> list[str]:
-        lacks = super().missing(F, C)
-        return lacks + (
-            [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
-        )
+        return super().missing(F, C) + not_quadratic(F)
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        if C.delta == xp.inf:
+            return finish(F, C, F.center, residual=xp.zeros_like(F.center[:, 0]))
+        if hasattr(C.base_, "points_") and C.norm == "euclidean":
+            chunks = row_chunks(F.shape[0], C.base_.points_.shape[0] * (F.shape[1] if hasattr(F, "Q") else 1), F.center)
+            if len(chunks) > 1:
+                return stack([self.solve(F.rows(rows), C.rows(rows), decode) for rows in chunks])
         exact = decode(F, C.base_)
         if C.delta == 0:
             return exact
-        if C.norm == "objective":
-            return self._clip(F, C, exact)
+        equal = C.norm == "euclidean" and bool(xp.all(isotropic(F)))
+        if C.norm == "objective" or equal:
+            z = clip(F, exact.c, C.delta, equal)
+            return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=exact.residual)
         if hasattr(C.base_, "points_"):
             return self._cloud(F, C, exact)
         return self._tube(F, C, exact, decode)
@@ -173,14 +206,6 @@ class Inflation(Decoder):
             bound = put_rows(bound, active, table)
             active = active[xp.min(table, axis=1) < xp.minimum(cost_of, old_value)]
         return finish(F, C, z, code=exact.code, margin=exact.margin, residual=xp.zeros_like(value))
-
-    def _clip(self, F: Any, C: Any, exact: Decoding) -> Decoding:
-        """The tube in the row's own weights: the whole delta path costs one projection."""
-        xp = array_namespace(exact.c)
-        length = xp.sqrt(xp.where(exact.value > 0, exact.value, xp.zeros_like(exact.value)))
-        share = xp.where(length > C.delta, C.delta / xp.where(length > 0, length, 1.0), xp.ones_like(length))
-        z = exact.c + share[:, None] * (F.center - exact.c)
-        return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=exact.residual)
 
     def _tube(self, F: Any, C: Any, exact: Decoding, decode: Decode) -> Decoding:
         xp = array_namespace(exact.c)

@@ -11,6 +11,7 @@ from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
 from lawful.decoders.newton import Newton
+from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 
@@ -26,16 +27,39 @@ SIMPLE: tuple[Decoder, ...] = (
 )
 
 
-def choose(F: Any, C: Any, decoder: Decoder | None = None) -> Decoder:
+NAMED: dict[str, Decoder] = {"posterior": Posterior(), "wiener": Wiener()}
+
+
+def named(decoder: Decoder | str | None) -> Decoder | None:
+    """A decoder given by its name."""
+    if not isinstance(decoder, str):
+        return decoder
+    if decoder not in NAMED:
+        raise ValueError(f"unknown decoder {decoder!r}; choose one of {', '.join(NAMED)}, or give a decoder such as Newton()")
+    return NAMED[decoder]
+
+
+def averages(decoder: Decoder | None) -> bool:
+    """Whether a decoder averages over C as a whole instead of looking for its best point."""
+    return bool(getattr(decoder, "whole", False))
+
+
+def choose(F: Any, C: Any, decoder: Decoder | str | None = None) -> Decoder:
     """The decoder for this pair; a TypeError that says what each one lacks when there is none."""
+    decoder = named(decoder)
     candidates = COMPOSED + (SIMPLE if decoder is None else (decoder,))
+    if decoder is not None and averages(decoder):  # only blocks are averaged over one by one
+        candidates = (Blocks(), decoder)
     for candidate in candidates:
         if not candidate.missing(F, C):
             return candidate
     losses = ", ".join(sorted({type(loss).__name__ for loss in getattr(F, "losses", [])})) or "Square"
     # Only those that come close are worth reading about, and composed sets only for composed sets.
-    named = candidates if hasattr(C, "base_") or hasattr(C, "blocks_") else candidates[len(COMPOSED) :]
-    reasons = sorted(((candidate.missing(F, C), type(candidate).__name__) for candidate in named), key=lambda r: len(r[0]))
+    composed = hasattr(C, "base_") or hasattr(C, "blocks_")
+    close = candidates if composed else [c for c in candidates if not isinstance(c, Penalty | Inflation | Blocks | BestMember)]
+    if decoder is not None and averages(decoder):
+        close = (decoder,)
+    reasons = sorted(((candidate.missing(F, C), type(candidate).__name__) for candidate in close), key=lambda r: len(r[0]))
     fewest = len(reasons[0][0])
     why = "; ".join(f"{name} would need {' and '.join(lacks)}" for lacks, name in reasons if len(lacks) == fewest)
     raise TypeError(
@@ -44,9 +68,11 @@ def choose(F: Any, C: Any, decoder: Decoder | None = None) -> Decoder:
     )
 
 
-def decode(F: Any, C: Any, decoder: Decoder | None = None) -> Decoding:
+def decode(F: Any, C: Any, decoder: Decoder | str | None = None) -> Decoding:
     """argmin over c in C of F(c), row by row, with a certificate. C is already bound to its inputs (`C.at(X)`).
 
-    A chosen decoder is handed inward by composed sets (products, unions, relaxations).
+    A chosen decoder, or the name of one ("posterior", "wiener"), is handed inward by composed sets (products, unions,
+    relaxations). Decoders that average are handed the usual ones, to go back to C.
     """
-    return choose(F, C, decoder).solve(F, C, partial(decode, decoder=decoder))
+    solver = choose(F, C, decoder)
+    return solver.solve(F, C, partial(decode, decoder=None if averages(solver) else decoder))

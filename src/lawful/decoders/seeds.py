@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, like, take_rows, to_numpy
+from lawful.decoders._seeding import graph_minima, spread_out
 from lawful.sets.restore import constraints, restore
 
 STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
@@ -142,17 +143,15 @@ def _spread_out(points: np.ndarray, n: int) -> np.ndarray:
     """Farthest-point thinning: the indices of n points that cover the cloud evenly."""
     if len(points) <= n:
         return np.arange(len(points))
-    chosen = [0]
-    distance = np.sum((points - points[0]) ** 2, axis=1)
-    for _ in range(n - 1):
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
-    return np.array(chosen)
+    return spread_out(np.ascontiguousarray(points), n)
 
 
 def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, Array]:
     """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most `count` a row."""
     xp = array_namespace(cloud)
+    if hasattr(F, "a") and isinstance(cloud, np.ndarray):
+        rows, columns = graph_minima(F.a, F.b, cloud, near, count)
+        return rows, cloud[columns]
     cost = F.costs(cloud)
     lowest = cost
     for j in range(near.shape[1]):

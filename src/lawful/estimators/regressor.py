@@ -22,8 +22,9 @@ class ConstrainedRegressor(LawfulEstimator):
     surrogate : KernelRidge or any scikit-learn regressor, optional
         What learns the unconstrained part. None means `KernelRidge()`: Gaussian kernel, one length scale per input, everything
         tuned by leave-one-out. Any regressor or pipeline is made lawful.
-    decoder : Decoder, optional
-        None picks the right one for the loss and the set.
+    decoder : Decoder or {"posterior", "wiener"}, optional
+        None picks the right one for the loss and the set. "posterior" averages over a cloud (or samples of the set) by how well
+        each point explains the prediction, "wiener" shrinks towards its mean; both may leave C, see `decode(X).residual`.
     on_failure : {"warn", "raise", "nan", "unconstrained"}
         What to do about rows whose answer could not be certified (status "infeasible" or "not_converged"): keep the best
         found and warn, raise, return NaN, or return the unconstrained prediction.

@@ -24,6 +24,7 @@ from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_par
 
 METRICS = ("identity", "variance", "residual", "residual_full")
 CONFIDENCES = ("scores", "variance", "none")
+NUMBER = (int, float, np.number)
 
 
 class Square(Loss):
@@ -35,18 +36,19 @@ class Square(Loss):
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
-    confidence : {"scores", "variance", "none"}, default "none"
+    confidence : {"scores", "variance", "none"} or a number in [0, 1], default "none"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
         "variance": inverse of the variance of the ridge prediction at x, in units of the leave-one-out error, so that
         together with metric="residual" every output counts by its estimated precision at x. "none": 1, so that the
-        unconstrained prediction is plain ridge regression, with or without an intercept.
+        unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
+        1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
     The defaults are what `benchmarks/metrics.py` and `benchmarks/distillation.py` found best: "variance" gains a little with
     noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
     Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "residual", confidence: str = "none") -> None:
+    def __init__(self, metric: Any = "residual", confidence: Any = "none") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -64,16 +66,19 @@ class Square(Loss):
 
     @property
     def needs_variance(self) -> bool:
-        return self.confidence == "variance"
+        s = self.confidence
+        return s == "variance" or (isinstance(s, NUMBER) and bool(s > 0))
 
     def calibrate(
         self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
     ) -> None:
-        if self.confidence not in CONFIDENCES:
-            raise ValueError(f"Square: unknown confidence {self.confidence!r}; choose one of {', '.join(CONFIDENCES)}")
+        s = self.confidence
+        if not (s in CONFIDENCES if isinstance(s, str) else isinstance(s, NUMBER) and 0 <= s <= 1):
+            choices = ", ".join(CONFIDENCES)
+            raise ValueError(f"Square: unknown confidence {s!r}; choose one of {choices}, or a number between 0 and 1")
         if self.needs_variance and not hasattr(surrogate, "variance"):
             raise ValueError(
-                f'Square(confidence="variance") needs a predictive variance, which {type(surrogate).__name__} does not '
+                f"Square(confidence={s!r}) needs a predictive variance, which {type(surrogate).__name__} does not "
                 'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
             )
         self.metric_ = self._metric(y, rows, weights, n_rows, surrogate)
@@ -103,7 +108,7 @@ class Square(Loss):
         doubtful = xp.any(a <= TINY, axis=1)
         if self.confidence != "scores":
             # The ridge prediction b itself, weighted by how well it is known; a_t(x) then only says whether to doubt the row.
-            a = xp.ones_like(a) if variance is None else 1 / like(variance, a)
+            a = xp.ones_like(a) if variance is None else 1 / self._spread(like(variance, a))
             b = a * b
         if self.metric_ is None:
             return Quadratic(a, b, doubtful)
@@ -113,6 +118,9 @@ class Square(Loss):
         root = xp.sqrt(xp.where(a > 0, a, xp.zeros_like(a)))
         Q = root[:, :, None] * M * root[:, None, :]
         return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, mass=xp.sum(root**2, axis=1))
+
+    def _spread(self, variance: Array) -> Array:
+        return variance if isinstance(self.confidence, str) else (1 - self.confidence) + self.confidence * variance
 
 
 def check_metric(metric: Any, n_tasks: int) -> np.ndarray:

@@ -18,7 +18,8 @@ TREE_DIMENSION = 12  # beyond this a k-d tree visits most points and a matrix pr
 class PointCloud(ConstraintSet):
     """{p_1, ..., p_N}: the rows of `points`, or the complete rows of the training outputs when None.
 
-    `points_` holds them once each, in order of first appearance (a set has no repetitions).
+    `points_` holds them once each, in order of first appearance (a set has no repetitions); `which_` says which of them each
+    given row is, and `counts_` how often each was given, for decoders that average (`decoders.Posterior`).
     """
 
     def __init__(self, points: Any = None) -> None:
@@ -35,8 +36,11 @@ class PointCloud(ConstraintSet):
             raise ValueError(f"PointCloud is an empty set: {what}; give the admissible outputs as points")
         if not np.isfinite(points).all():
             raise ValueError("PointCloud: points contain NaN or infinities; give complete rows only")
-        _, first = np.unique(points, axis=0, return_index=True)
-        self.points_ = points[np.sort(first)]
+        _, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        self.points_ = points[first[order]]
+        self.which_ = np.argsort(order)[group.reshape(-1)]
+        self.counts_ = np.bincount(self.which_, minlength=len(first))
         self.tree_ = cKDTree(self.points_) if self.n_tasks_ <= TREE_DIMENSION else None
 
     def residual(self, c: Array) -> Array:

@@ -32,6 +32,12 @@ class _Relaxed(ConstraintSet):
     def depends_on_x(self) -> bool:
         return bool(getattr(self.base_, "depends_on_x", False))
 
+    def around(self, base: ConstraintSet) -> Self:
+        """This relaxation of a set that is fitted already, and bound to its inputs if it needs them: instead of `fit`."""
+        self._check()
+        self.n_tasks_, self.base_ = base.n_tasks_, base  # type: ignore[attr-defined]
+        return self
+
     def _around(self, base: ConstraintSet) -> Self:
         if base is self.base_:
             return self
@@ -53,10 +59,12 @@ class Inflated(_Relaxed):
     ----------
     base : ConstraintSet
     delta : float, default 0.1
-        Radius, in the units of the outputs.
+        Radius: in the units of the outputs, or, with norm="objective", in those of sqrt(F); with the default metric of
+        `Square` these are leave-one-out errors, so that delta = 1 lets one output miss by its usual error.
     norm : {"euclidean", "objective"}, default "euclidean"
         "euclidean" is the paper's tube, decoded exactly also when the tasks have different weights. "objective" measures
-        |r| in the row's own weights (the square root of the loss), where clipping the residual is exact.
+        |r| in the row's own weights (the square root of the loss), where clipping the residual is exact and a whole path of
+        delta costs one projection (`decoders.relaxation_path`).
     """
 
     def __init__(self, base: ConstraintSet, delta: float = 0.1, norm: str = "euclidean") -> None:
@@ -72,11 +80,15 @@ class Inflated(_Relaxed):
 
     def residual(self, c: Array) -> Array:
         """Distance beyond delta. In the norm of the objective only the decoder knows it; here it is Euclidean."""
-        beyond = distance(self.base_, c) - self.delta
         xp = array_namespace(c)
+        if self.delta == xp.inf:
+            return xp.zeros_like(c[:, 0])
+        beyond = distance(self.base_, c) - self.delta
         return xp.where(beyond > 1e-12 * (1 + self.delta), beyond, xp.zeros_like(beyond))
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
+        if not np.isfinite(self.delta):
+            raise ValueError("Inflated(delta=inf) is everything and cannot be sampled; give a finite delta")
         rng = check_random_state(random_state)
         c = self.base_.sample(n, rng)
         r = rng.standard_normal(c.shape)
@@ -89,7 +101,7 @@ class Penalized(_Relaxed):
 
     The decoder minimises sum_t a_t (z_t - w_t)^2 + (sum_t a_t) |z - Pi_C(z)|^2 / mu over all z. This is the scale of mu
     used everywhere: with equal weights the residual shrinks by mu / (T + mu) (erratum E3). With an output metric both terms
-    are measured in it. mu -> 0 is the exact constraint, mu -> inf none at all. `residual` is the violation of the base set,
+    are measured in it. mu = 0 is the exact constraint, mu = inf none at all. `residual` is the violation of the base set,
     which is what is being traded, so it need not be 0.
     """
 
@@ -98,16 +110,16 @@ class Penalized(_Relaxed):
         self.mu = mu
 
     def _check(self) -> None:
-        if not self.mu > 0:
-            raise ValueError(f"Penalized needs mu > 0, got {self.mu!r}; for the exact constraint use the base set itself")
+        if not self.mu >= 0:
+            raise ValueError(f"Penalized needs mu >= 0, got {self.mu!r}; 0 is the exact constraint, inf none at all")
 
     def residual(self, c: Array) -> Array:
         return self.base_.residual(c)
 
     def contains(self, c: Array, tol: float = 1e-8) -> Array:
-        """Every output is allowed, at a price."""
+        """Every output is allowed, at a price; with mu = 0 only those of the base set."""
         xp = array_namespace(c)
-        return xp.ones(c.shape[0], dtype=xp.bool)
+        return xp.ones(c.shape[0], dtype=xp.bool) if self.mu > 0 else self.base_.contains(c, tol)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return self.base_.sample(n, random_state)
@@ -116,6 +128,9 @@ class Penalized(_Relaxed):
 def distance(C: Any, c: Array) -> Array:
     """(m,) Euclidean distance from c to C; for sets known by equations an upper bound (the end of a descent to C)."""
     xp = array_namespace(c)
+    if isinstance(C, Inflated):  # a tube around a tube
+        beyond = distance(C.base_, c) - C.delta
+        return xp.where(beyond > 0, beyond, xp.zeros_like(beyond))
     if hasattr(C, "blocks_"):
         parts = [distance(part, xp.take(c, xp.asarray(idx), axis=1)) ** 2 for part, idx in C.blocks_]
         return xp.sqrt(sum(parts[1:], start=parts[0]))

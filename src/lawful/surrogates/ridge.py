@@ -3,10 +3,14 @@
     g_t(x) = sum_i alpha_it(x) Z_it,      alpha_t(x) = (K_t + n_t lambda_t I)^-1 K_tx          (eq:estimator-multitask)
 
 Tasks seen on the same rows with the same weights and the same kernel form a group and share one factorisation.
+
+With a fixed intercept beta_t (a mean known from elsewhere) the ridge without a constant learns what is left of it:
+g_t(x) = beta_t + sum_i alpha_it(x) (y_it - beta_t), and constant columns of Z are known without learning.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from lawful._array import Array, array_namespace, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
-from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor, distinct
-from lawful.surrogates.primal import PrimalFactor
+from lawful.surrogates.exact import Factor, distinct
+from lawful.surrogates.groups import group_tasks, make_factor
 from lawful.surrogates.scales import informative, tuned_kernels
 from lawful.surrogates.tuning import best_lam
 
@@ -38,7 +42,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m); None is `Gaussian("auto")`. With
+    kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m), or a list of one for each task; None is
+        `Gaussian("auto")`. With
         sigma="auto" one length scale per input is tuned by leave-one-out (see `tuning`) and `kernel_` holds it in
         the units of the inputs. Any other sigma is exactly the kernel as written, on the raw inputs.
     scales : "shared" (all tasks have the same length scales: one factorisation), "task" (each has its own: outputs of
@@ -46,7 +51,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         rows per input (a hundred for a single input) and the factorisations remain cheap, else "shared".
     lam : "auto" (for each task, by leave-one-out), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the
         paper's theorems, one number, or one per task.
-    intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one.
+    intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
+        constants, to which predictions return far from the data (the mean of a cloud of outputs, say).
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
     max_tuning_rows : length scales are tuned on at most so many distinct inputs, then all rows choose lambda.
     verbose : print the progress of tuning.
@@ -61,7 +67,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         self,
         kernel: Any = None,
         lam: Any = "auto",
-        intercept: bool = True,
+        intercept: Any = True,
         scales: str = "auto",
         random_state: Any = None,
         max_tuning_rows: int = 300,
@@ -91,21 +97,19 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         weights: list[Array],
     ) -> Self:
         xp = array_namespace(X)
+        Z, y, plain = self._without_base(Z, y)
         rows = [to_numpy(r) for r in rows]
         weights = [to_numpy(w) for w in weights]
         keys = [(r.tobytes(), w.tobytes()) for r, w in zip(rows, weights)]
-        kernel = as_kernel(self.kernel)
-        samples = {key: distinct(X, r, w, kernel) for key, r, w in zip(keys, rows, weights)}
+        kernel = self._given_kernels(len(y))
+        samples = {key: distinct(X, r, w, kernel[0]) for key, r, w in zip(keys, rows, weights)}
         tasks = [samples[key] for key in keys]
         self.lam_ = self._given_lam([w.sum() for w in weights])
-        self.kernels_ = tuned_kernels(self, kernel, X, tasks, y, None if self._auto else self.lam_)
+        self.kernels_ = tuned_kernels(plain, kernel, X, tasks, y, None if self._auto else self.lam_)
         self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for t, key in enumerate(keys):
-            groups.setdefault((*key, id(self.kernels_[t])), []).append(t)
-        self.groups_ = list(groups.values())
+        self.groups_ = group_tasks(rows, weights, self.kernels_)
         self.loo_mse_ = np.zeros(len(y))
         self.n_rows_ = max(sample.points.shape[0] for sample in tasks)
         self._residuals: list[Array] = [None] * len(y)
@@ -113,7 +117,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         self._loo_variance = np.ones(len(y))
         for g in self.groups_:
             sample, Y = tasks[g[0]], xp.stack([y[t] for t in g], axis=1)
-            factor = self._factor(self.kernels_[g[0]], sample, self.lam_[g])
+            alike = not self._auto and bool(np.all(self.lam_[g] == self.lam_[g[0]]))
+            factor = make_factor(self.kernels_[g[0]], sample, plain.intercept, self.lam_[g[0]] if alike else None)
             if self._auto:
                 self.lam_[g] = self._auto_lam(factor, Y)
             lam = self.lam_[g]
@@ -142,6 +147,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             start = 0
             for t in g:
                 out[t] = columns[:, start : start + self._widths[t]]
+                if self._bases is not None:
+                    out[t] = out[t] + like(self._bases[t], X)[None, :]
                 start += self._widths[t]
         return out
 
@@ -194,19 +201,46 @@ class KernelRidge(RegressorMixin, BaseEstimator):
             )
         return np.broadcast_to(lam, n.shape).copy()
 
-    def _factor(self, kernel: Kernel, sample: Sample, lam: np.ndarray) -> Factor:
-        p = sample.points.shape[0]
-        if hasattr(kernel, "features"):
-            first = array_namespace(sample.X).take(sample.X, sample.rows[:1], axis=0)
-            if kernel.features(first).shape[1] < p:
-                return PrimalFactor(kernel, sample, self.intercept)
-        if np.all(lam == lam[0]) and not (self._auto):
-            return CholeskyFactor(kernel, sample, lam[0], self.intercept)
-        return SpectralFactor(kernel, sample, self.intercept)
+    def _given_kernels(self, n_tasks: int) -> list[Kernel]:
+        """One kernel for all tasks, or one for each."""
+        if not isinstance(self.kernel, list | tuple):
+            return [as_kernel(self.kernel)]
+        if len(self.kernel) != n_tasks:
+            raise ValueError(f"KernelRidge has {len(self.kernel)} kernels for {n_tasks} tasks; give one, or one for each task")
+        return [as_kernel(kernel) for kernel in self.kernel]
+
+    def _without_base(self, Z: list[Array], y: list[Array]) -> tuple[list[Array], list[Array], Any]:
+        """Labels minus the fixed intercept, if there is one, and this ridge with what is then left to say about intercepts."""
+        self._bases: list[np.ndarray] | None = None
+        if isinstance(self.intercept, bool | np.bool_):
+            return Z, y, self
+        try:
+            beta = np.asarray(to_numpy(self.intercept), dtype=float)
+        except (TypeError, ValueError):
+            beta = np.array(np.nan)
+        if beta.shape != (len(y),) or not np.all(np.isfinite(beta)):
+            raise ValueError(
+                f"KernelRidge(intercept={self.intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for "
+                "each output"
+            )
+        self._bases = [self._base(z, v, b) for z, v, b in zip(Z, y, beta)]
+        plain = copy.copy(self).set_params(intercept=False)
+        return [z - like(b, z)[None, :] for z, b in zip(Z, self._bases)], [v - b for v, b in zip(y, beta)], plain
+
+    @staticmethod
+    def _base(z: Array, y: Array, beta: float) -> np.ndarray:
+        """The encoding of `beta`: constant columns as they are, the labels themselves (last) replaced."""
+        columns = to_numpy(z)
+        if not (np.all(columns[:, :-1] == columns[:1, :-1]) and np.array_equal(columns[:, -1], to_numpy(y))):
+            raise ValueError(
+                "KernelRidge with a fixed intercept needs the labels themselves, as the Square loss gives them; with other "
+                "losses use intercept=True or False"
+            )
+        return np.append(columns[0, :-1], beta)
 
     def _auto_lam(self, factor: Factor, Y: Array) -> np.ndarray:
         """By leave-one-out; where that says nothing, the middle of the other tasks or the theorem's rate."""
-        useful = informative(factor.sample, Y, self.intercept)
+        useful = informative(factor.sample, Y, factor.intercept)
         lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
         if np.any(useful):
             at = array_namespace(Y).asarray(np.flatnonzero(useful))

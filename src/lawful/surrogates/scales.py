@@ -22,11 +22,19 @@ OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
 
 
 def tuned_kernels(
-    ridge: Any, kernel: Kernel, X: Array, samples: list[Sample], y: list[Array], lam: np.ndarray | None
+    ridge: Any, given: list[Kernel], X: Array, samples: list[Sample], y: list[Array], lam: np.ndarray | None
 ) -> list[Kernel]:
-    """The kernel of each task of a `KernelRidge`, with numbers for length scales; one object for tasks that share it."""
-    kernel = clone(kernel)
+    """The kernel of each task of a `KernelRidge`, with numbers for length scales; one object for tasks that share it.
+
+    `given` is one kernel, to be tuned if it says so, or one for each task, known already.
+    """
     T = len(y)
+    if len(given) > 1:
+        if any(isinstance(getattr(kernel, "sigma", None), str) for kernel in given):
+            raise ValueError("KernelRidge: a list of kernels needs numbers for sigma; for tuned ones use scales='task'")
+        copies = {id(kernel): clone(kernel) for kernel in given}
+        return [copies[id(kernel)] for kernel in given]
+    kernel = clone(given[0])
     if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
         return [kernel] * T
     if kernel.sigma != "auto":

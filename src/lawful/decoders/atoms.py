@@ -1,0 +1,73 @@
+"""What averages over C run over: its points or samples of it, their moments and their density."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lawful._array import Array, array_namespace, device_of
+from lawful.decoders.enumeration import row_chunks
+from lawful.losses.objective import Quadratic
+from lawful.sets.elementary import Affine, Box, Reals
+from lawful.sets.manifolds import PositiveSemidefinite
+from lawful.sets.relaxed import Inflated
+
+
+class Atoms(NamedTuple):
+    """The points an average runs over: (P, T), with probabilities (P,), or (m, P, T) and (m, P) where C depends on x."""
+
+    points: Array
+    prior: Array
+    sampled: bool
+
+
+def unbounded(C: Any) -> Any:
+    """A part of C over which there is no average, because it has no end; None if there is none."""
+    parts = getattr(C, "members_", None) or [part for part, _ in getattr(C, "blocks_", [])] or [getattr(C, "base_", None)]
+    found = [part for part in (unbounded(part) for part in parts if part is not None) if part is not None]
+    if found:
+        return found[0]
+    endless = isinstance(C, Affine | PositiveSemidefinite | Reals) or (isinstance(C, Inflated) and C.delta == np.inf)
+    if isinstance(C, Box):
+        endless = not (np.isfinite(C.lower_).all() and np.isfinite(C.upper_).all())
+    return C if endless else None
+
+
+def positive_part(F: Any) -> Any:
+    """F without the outputs that have no positive weight: they say nothing."""
+    if not hasattr(F, "a"):
+        return F
+    xp = array_namespace(F.a)
+    zero = xp.zeros_like(F.a)
+    return Quadratic(xp.where(F.a > 0, F.a, zero), xp.where(F.a > 0, F.b, zero), F.doubtful, F.unit)
+
+
+def covariance(points: Array, prior: Array) -> tuple[Array, Array]:
+    """Mean and covariance of weighted points: (T,) and (T, T), or one for each row; 0 where nothing has weight."""
+    xp = array_namespace(points)
+    total = xp.sum(prior, axis=-1, keepdims=True)
+    p = prior / xp.where(total > 0, total, xp.ones_like(total))
+    mean = xp.sum(p[..., None] * points, axis=-2)
+    centred = points - mean[..., None, :]
+    return mean, xp.matrix_transpose(p[..., None] * centred) @ centred
+
+
+def filter_gain(A: Array, G: Array) -> Array:
+    """G (G + A^-1)^-1 = (I + G A)^-1 G A, also where A is singular."""
+    xp = array_namespace(A)
+    GA = G @ A
+    return xp.linalg.solve(xp.eye(A.shape[-1], dtype=A.dtype, device=device_of(A)) + GA, GA)
+
+
+def density(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Gaussian kernel density at the points themselves, up to a factor; Scott's bandwidth, n^(-1/(T + 4)) deviations."""
+    n, T = points.shape
+    spread = points.std(axis=0)
+    z = points / np.where(spread > 0, spread, 1.0) * n ** (1 / (T + 4))
+    square = (z**2).sum(axis=1)
+    out = np.empty(n)
+    for rows in row_chunks(n, n, z):
+        apart = square[rows, None] + square[None, :] - 2 * (z[rows] @ z.T)
+        out[rows] = np.exp(-np.maximum(apart, 0.0) / 2) @ weights
+    return out

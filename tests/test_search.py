@@ -1,0 +1,377 @@
+"""ConstrainedRegressorCV against brute force: every error it reports is that of an honest refit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+
+from lawful import (
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    Huber,
+    Inflated,
+    KernelRidge,
+    Penalized,
+    PointCloud,
+    Sphere,
+    Square,
+    stack_tasks,
+)
+from lawful.datasets import make_curve
+from lawful.decoders import decode
+from lawful.estimators.folds import make_folds
+from lawful.estimators.selection import GridEdgeWarning, strictest
+from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Precomputed
+
+pytestmark = pytest.mark.filterwarnings("ignore::lawful.estimators.selection.GridEdgeWarning")
+
+KERNELS = [Gaussian(1.0), Matern(2.5, sigma=1.5)]
+LAMS = np.array([1e-6, 1e-4, 1e-2, 1.0])
+DELTAS, MUS = np.array([0.5, 2.0]), np.array([0.3, 3.0])
+
+
+def circle(n=30, missing=0.0, seed=0):
+    data = make_curve("circle", n, noise=0.1, missing=missing, random_state=seed)
+    return data.X, data.Y
+
+
+def brute(model, X, Y, w, folds, kernel, intercept, lam, law):
+    """Pooled held-out error of every output, by refitting from nothing."""
+    losses, weights = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
+    variance = np.array([np.cov(y[~np.isnan(y)], aweights=v[~np.isnan(y)], ddof=0) for y, v in zip(Y.T, w.T)])
+    for train, test in folds:
+        surrogate = KernelRidge(kernel, lam=lam, intercept=intercept)
+        refit = ConstrainedRegressor(law, loss=model.loss, surrogate=surrogate, decoder=model.decoder)
+        refit.fit(X[train], Y[train], w[train])
+        p = refit.objective(X[test]).center if law is None else refit.predict(X[test])
+        seen = ~np.isnan(Y[test])
+        losses += np.where(seen, w[test] * (p - np.where(seen, Y[test], 0)) ** 2, 0).sum(axis=0)
+        weights += np.where(seen, w[test], 0).sum(axis=0)
+    return losses / weights / variance
+
+
+def rows_of(model, **labels):
+    table = model.cv_results_
+    keep = np.ones(len(table["error"]), dtype=bool)
+    for key, value in labels.items():
+        column = table[key]
+        same = np.isclose(column.astype(float), value) if isinstance(value, float) else column == value
+        keep &= (column != column) if isinstance(value, float) and np.isnan(value) else same
+    return table["error"][keep], table["mean_error"][keep]
+
+
+@pytest.mark.parametrize("cv", [0.3, 4, KFold(3, shuffle=True, random_state=1), ShuffleSplit(1, test_size=0.3, random_state=0)])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_unconstrained_errors_are_those_of_refits(cv, missing):
+    X, Y = circle(missing=missing)
+    w = np.random.default_rng(0).uniform(0.5, 2, Y.shape)
+    model = ConstrainedRegressorCV(Sphere(), kernels=KERNELS, lams=LAMS, intercepts=[True, False, [0.1, -0.2]], cv=cv)
+    model.fit(X, Y, w)
+    folds = make_folds(cv, X, ~np.isnan(Y), ["a", "b"])
+    risks = {}
+    for kernel in KERNELS:
+        for intercept in (True, False, np.array([0.1, -0.2])):
+            table = np.array([brute(model, X, Y, w, folds, kernel, intercept, lam, None) for lam in LAMS])
+            for lam, errors in zip(LAMS, table):
+                found, _ = rows_of(model, kernel=repr(kernel), intercept=str(intercept), lam=lam, law="none")
+                np.testing.assert_allclose(found, errors, rtol=1e-8)
+            risks[repr(kernel), str(intercept)] = table.min(axis=0).mean(), LAMS[table.argmin(axis=0)]
+    best = min(risks, key=lambda key: risks[key][0])
+    assert (repr(model.best_params_["kernel"]), str(model.best_params_["intercept"])) == best
+    np.testing.assert_allclose(np.broadcast_to(model.best_params_["lam"], 2), risks[best][1])
+
+
+@pytest.mark.parametrize(
+    "loss", [None, Square("identity", "scores"), Square("residual_full", 0.5), Square("variance", "variance")]
+)
+@pytest.mark.parametrize("norm", ["objective", "euclidean"])
+def test_constrained_errors_are_those_of_refits(loss, norm):
+    X, Y = circle(24, missing=0.2)
+    w = np.ones(Y.shape)
+    law = Sphere()
+    model = ConstrainedRegressorCV(
+        law, kernels=KERNELS, lams=LAMS[1:3], deltas=DELTAS, mus=MUS, cv=3, select_on="constrained", loss=loss, norm=norm
+    ).fit(X, Y)
+    folds = make_folds(3, X, ~np.isnan(Y), ["a", "b"])
+    laws = (
+        {("exact", None): law}
+        | {("delta", d): Inflated(law, d, norm) for d in DELTAS}
+        | {("mu", m): Penalized(law, m) for m in MUS}
+    )
+    risks = {}
+    for kernel in KERNELS:
+        for lam in LAMS[1:3]:
+            for (kind, value), relaxed in laws.items():
+                errors = brute(model, X, Y, w, folds, kernel, True, lam, relaxed)
+                label = {} if value is None else {kind: float(value)}
+                found, mean = rows_of(model, kernel=repr(kernel), lam=lam, law=kind, **label)
+                # the chosen candidate is listed again, with its relaxations
+                np.testing.assert_allclose(found.reshape(-1, 2), np.tile(errors, (len(found) // 2, 1)), rtol=1e-8)
+                np.testing.assert_allclose(mean, errors.mean(), rtol=1e-8)
+                risks[repr(kernel), lam, kind, value] = errors.mean()
+    best = min(risks, key=risks.__getitem__)
+    assert (repr(model.best_params_["kernel"]), model.best_params_["lam"]) == best[:2]
+
+
+def leave_one_out(model, X, Y, kernel, lam, law):
+    """Held-out predictions of n refits: n lambda held fixed, the output metric that of all rows, equal inputs together."""
+    loss = model.loss or Square()
+    full = ConstrainedRegressor(law, loss=loss, surrogate=KernelRidge(kernel, lam=lam)).fit(X, Y)
+    unit = full.surrogate_._loo_variance
+    sizes = (~np.isnan(Y)).sum(axis=0)
+    out = np.empty(Y.shape)
+    for i in range(len(X)):
+        keep = np.abs(X - X[i]).max(axis=1) > 0
+        left = (~np.isnan(Y[keep])).sum(axis=0)
+        refit = ConstrainedRegressor(law, loss=clone(loss), surrogate=KernelRidge(kernel, lam=lam * sizes / left))
+        refit.fit(X[keep], Y[keep])
+        s = refit.surrogate_
+        variance = s.variance(X[i : i + 1]) * s._loo_variance / unit if full.loss_.needs_variance else None
+        F = full.loss_.objective(s.predict_tasks(X[i : i + 1]), full.atoms_, variance)
+        out[i] = F.center if law is None else decode(F, full.constraint_.at(X[i : i + 1])).c
+    return out
+
+
+@pytest.mark.parametrize(
+    "loss", [None, Square("identity", "scores"), Square("residual", "variance"), Square("residual_full", 0.5)]
+)
+def test_leave_one_out_is_n_refits(loss):
+    X, Y = circle(18, missing=0.3)
+    X[5] = X[6]  # equal inputs are left out together
+    Y[6, 0], Y[5, 0] = 0.3, np.nan
+    law = Sphere()
+    model = ConstrainedRegressorCV(law, kernels=[KERNELS[0]], lams=[1e-3], mus=[0.5], loss=loss).fit(X, Y)
+    variance = np.nanvar(Y, axis=0)
+    for kind, relaxed in (("none", None), ("exact", law), ("mu", Penalized(law, 0.5))):
+        p = leave_one_out(model, X, Y, KERNELS[0], np.full(2, 1e-3), relaxed)
+        errors = np.nanmean((p - Y) ** 2, axis=0) / variance
+        np.testing.assert_allclose(rows_of(model, law=kind)[0], errors, rtol=1e-8)
+
+
+def test_separate_inputs_per_task():
+    """A task not observed at a held-out row predicts there as usual."""
+    rng = np.random.default_rng(3)
+    X1, X2 = rng.uniform(-3, 3, (14, 1)), rng.uniform(-3, 3, (11, 1))
+    X, Y = stack_tasks([(X1, np.cos(X1[:, 0])), (X2, np.sin(X2[:, 0]))])
+    law = Sphere()
+    model = ConstrainedRegressorCV(law, kernels=[KERNELS[0]], lams=[1e-3], select_on="constrained").fit(X, Y)
+    p = leave_one_out(model, X, Y, KERNELS[0], np.full(2, 1e-3), law)
+    np.testing.assert_allclose(
+        rows_of(model, law="exact")[0][:2], np.nanmean((p - Y) ** 2, axis=0) / np.nanvar(Y, axis=0), rtol=1e-8
+    )
+    folds = make_folds(4, X, ~np.isnan(Y), ["y1", "y2"])
+    for t in range(2):  # every fold holds out its share of either task
+        shares = [np.sum(~np.isnan(Y[test, t])) for _, test in folds]
+        assert max(shares) - min(shares) <= 1
+
+
+def test_agrees_with_grid_search():
+    """Without intercept and law, this is scikit-learn's grid search."""
+    from sklearn.kernel_ridge import KernelRidge as Reference
+
+    X, Y = circle(60)
+    cv = ShuffleSplit(1, test_size=0.3, random_state=2)
+    sigmas, lams = np.logspace(-1, 1, 5), np.logspace(-6, 0, 5)
+    ours = ConstrainedRegressorCV(
+        None, kernels=sigmas, lams=lams, cv=cv, intercepts=False, lam_per_task=False, scoring="neg_mean_squared_error"
+    ).fit(X, Y)
+    grid = {"gamma": list(1 / sigmas**2), "alpha": list(42 * lams)}
+    theirs = GridSearchCV(Reference(kernel="rbf"), grid, cv=cv, scoring="neg_mean_squared_error").fit(X, Y)
+    np.testing.assert_allclose(ours.best_error_, -theirs.best_score_, rtol=1e-8)
+    np.testing.assert_allclose(1 / ours.best_params_["kernel"].sigma ** 2, theirs.best_params_["gamma"])
+    np.testing.assert_allclose(42 * ours.best_params_["lam"], theirs.best_params_["alpha"])
+
+
+def test_other_losses_and_scorings():
+    X, Y = circle(30)
+    law = PointCloud(Sphere().fit(Y).sample(50, random_state=0))
+    model = ConstrainedRegressorCV(
+        law, kernels=KERNELS, lams=LAMS[:2], cv=3, loss=Huber(0.1), select_on="constrained", scoring="neg_mean_absolute_error"
+    ).fit(X, Y)
+    folds = make_folds(3, X, ~np.isnan(Y), ["a", "b"])
+    expected = 0.0
+    for train, test in folds:
+        refit = ConstrainedRegressor(law, loss=Huber(0.1), surrogate=KernelRidge(KERNELS[1], lam=LAMS[0])).fit(
+            X[train], Y[train]
+        )
+        expected = expected + np.abs(refit.predict(X[test]) - Y[test]).sum(axis=0) / len(X)
+    np.testing.assert_allclose(rows_of(model, kernel=repr(KERNELS[1]), lam=LAMS[0], law="exact")[0][:2], expected, rtol=1e-8)
+    same = ConstrainedRegressorCV(
+        law, kernels=KERNELS, lams=LAMS[:2], cv=3, loss=Huber(0.1), select_on="constrained", scoring=lambda c, y: abs(c - y)
+    ).fit(X, Y)
+    np.testing.assert_allclose(same.cv_results_["error"], model.cv_results_["error"])
+
+
+def test_precomputed_kernel():
+    X, Y = circle(25)
+    K = Gaussian(1.0)(X, X)
+    direct = ConstrainedRegressorCV(Sphere(), kernels=Gaussian(1.0), lams=LAMS, cv=3).fit(X, Y)
+    through = ConstrainedRegressorCV(Sphere(), kernels=Precomputed(), lams=LAMS, cv=3).fit(K, Y)
+    np.testing.assert_allclose(through.cv_results_["error"], direct.cv_results_["error"], rtol=1e-8)
+    np.testing.assert_allclose(through.predict(K), direct.predict(X), atol=1e-8)
+
+
+def test_the_best_estimator_is_a_refit_of_the_best_parameters():
+    data = make_curve("lemniscate_printed", 60, noise=0.05, random_state=0)
+    grid = np.logspace(-2, 2, 9)
+    model = ConstrainedRegressorCV(Equations(data.equation), deltas=grid, mus=grid, cv=5, n_jobs=2).fit(data.X, data.Y)
+    best = model.best_params_
+    assert (best["delta"] is None) != (best["mu"] is None)  # this law is wrong: a relaxation was chosen
+    law = (
+        Inflated(Equations(data.equation), best["delta"], "objective")
+        if best["delta"]
+        else Penalized(Equations(data.equation), best["mu"])
+    )
+    ridge = KernelRidge(best["kernel"], lam=best["lam"], intercept=best["intercept"])
+    refit = ConstrainedRegressor(law, surrogate=ridge).fit(data.X, data.Y)
+    np.testing.assert_allclose(model.predict(data.X_test), refit.predict(data.X_test))
+    np.testing.assert_allclose(model.decode(data.X_test).c, model.predict(data.X_test))
+    assert model.score(data.X_test, data.Y_test) > 0.99
+    chosen = min(e for e, law in zip(model.cv_results_["mean_error"], model.cv_results_["law"]) if law != "none")
+    assert chosen <= model.best_error_ <= 1.5 * chosen
+
+
+def test_auto_is_close_to_the_plain_regressor():
+    data = make_curve("circle", 80, noise=0.05, random_state=1)
+    auto = ConstrainedRegressorCV(Sphere()).fit(data.X, data.Y)
+    plain = ConstrainedRegressor(Sphere()).fit(data.X, data.Y)
+    np.testing.assert_allclose(auto.predict(data.X_test), plain.predict(data.X_test), atol=0.01)
+    assert auto.lam_path_.lam.shape == auto.lam_path_.error.shape
+
+
+def test_lambda_grids_follow_the_scale_of_the_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    Y = X @ rng.standard_normal((3, 2)) + 5 * rng.standard_normal((40, 2))
+    small = ConstrainedRegressorCV(kernels=Linear(), cv=4).fit(X, Y)
+    large = ConstrainedRegressorCV(kernels=Linear(bias=1000.0), cv=4).fit(1000 * X, Y)
+    np.testing.assert_allclose(np.array(large.best_params_["lam"]), 1e6 * np.array(small.best_params_["lam"]), rtol=1e-6)
+
+
+def test_the_paired_rule():
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(size=200)  # common to all candidates: pairing removes it
+    losses = np.stack([noise + 0.001, noise, noise + 0.5])
+    assert strictest(losses, np.array([0.0, 1.0, 2.0]), "one_se") == 1  # exact is surely worse, if only by little
+    jitter = 0.1 * rng.standard_normal((3, 200))
+    blurred = np.stack([noise, noise, noise]) + jitter - jitter.mean(axis=1, keepdims=True) + np.array([[1e-4], [0], [0]])
+    assert strictest(blurred, np.array([0.0, 1.0, 2.0]), "one_se") == 0
+    assert strictest(blurred, np.array([0.0, 1.0, 2.0]), "best") in (1, 2)
+    assert strictest(np.zeros((3, 5)), np.array([1.0, 0.0, 2.0]), "best") == 1
+
+
+def test_edges_of_grids_are_pointed_out():
+    X, Y = circle(60)
+    with pytest.warns(GridEdgeWarning, match="lams"):
+        ConstrainedRegressorCV(Sphere(), kernels=[1.0], lams=[1e-1, 1, 10], cv=3).fit(X, Y)
+    with pytest.warns(GridEdgeWarning, match="kernels"):
+        ConstrainedRegressorCV(Sphere(), kernels=[0.01, 0.02, 0.05], cv=3).fit(X, Y)
+    data = make_curve("lemniscate_printed", 100, noise=0.05, random_state=0)
+    with pytest.warns(GridEdgeWarning, match="mus"):
+        ConstrainedRegressorCV(Equations(data.equation), mus=[1e-3, 1e-2, 1e-1]).fit(data.X, data.Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_edge_without_reason():
+    X, Y = circle(60)
+    ConstrainedRegressorCV(Sphere(), kernels=np.logspace(-1, 2, 9), lams=np.logspace(-8, 0, 17), mus=[1e-2, 1, 1e2], cv=5).fit(
+        X, Y
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"lams": []}, "lams is an empty grid"),
+        ({"lams": [1e-3, -1.0]}, "lams holds .*-1.0.* above 0"),
+        ({"lams": "much"}, "no rule"),
+        ({"lams": ["a"]}, "not a grid of numbers"),
+        ({"kernels": []}, "kernels is an empty grid"),
+        ({"kernels": [0.0, 1.0]}, "kernels holds"),
+        ({"deltas": []}, "deltas is an empty grid"),
+        ({"deltas": [-0.1]}, "deltas holds"),
+        ({"mus": [np.nan]}, "mus holds"),
+        ({"mus": [-1.0]}, "mus holds"),
+        ({"cv": 1}, "cannot make cv=1 folds"),
+        ({"cv": 1.5}, "no usable fraction"),
+        ({"cv": "fold"}, "unknown cv"),
+        ({"cv": [(np.arange(10), np.arange(5, 15))]}, "disjoint"),
+        ({"cv": [(np.arange(10), np.array([99]))]}, "outside"),
+        ({"cv": [(np.array([], int), np.arange(5))]}, "both need at least one"),
+        ({"cv": object()}, "will not do"),
+        ({"select_on": "both"}, "unknown select_on"),
+        ({"rule": "two_se"}, "unknown rule"),
+        ({"scoring": "accuracy"}, "unknown scoring"),
+        ({"lam_per_task": True, "select_on": "constrained"}, "one lambda for all"),
+        ({"intercepts": []}, "intercepts is empty"),
+        ({"intercepts": [1.0, 2.0, 3.0]}, "2 finite numbers"),
+        ({"norm": "taxicab", "deltas": [1.0]}, "unknown norm"),
+    ],
+)
+def test_bad_parameters(parameters, words):
+    X, Y = circle(20)
+    with pytest.raises(ValueError, match=words):
+        ConstrainedRegressorCV(Sphere(), **{"kernels": [1.0], "lams": [1e-3], "cv": 3} | parameters).fit(X, Y)
+
+
+def test_a_fold_that_takes_a_task_away():
+    X, Y = circle(20)
+    Y[2:, 1] = np.nan
+    with pytest.raises(ValueError, match="fold 0 leaves output 'y2' without any observation"):
+        ConstrainedRegressorCV(Sphere(), kernels=[1.0], cv=[(np.arange(2, 20), np.arange(2))]).fit(X, Y)
+    model = ConstrainedRegressorCV(Sphere(), kernels=[1.0], lams=[1e-3], cv=4).fit(X, Y)  # own folds know better
+    assert np.isfinite(model.cv_results_["mean_error"]).all()
+
+
+@pytest.mark.parametrize("cv", [2, 5, 0.3, 0.5])
+def test_own_folds_keep_every_task(cv):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        n, T = rng.integers(6, 30), rng.integers(1, 6)
+        observed = rng.uniform(size=(n, T)) < rng.uniform(0.1, 1)
+        observed[rng.integers(n, size=T), np.arange(T)] = True
+        if observed.any(axis=1).sum() < 6:
+            continue
+        folds = make_folds(cv, np.zeros((n, 1)), observed, list("abcdef"), rng.integers(1000))
+        for train, test in folds:
+            assert observed[train].any(axis=0).all()
+            assert not np.intersect1d(train, test).size
+        if isinstance(cv, int):
+            held = np.concatenate([test for _, test in folds])
+            assert len(np.unique(held)) == len(held)
+
+
+def test_progress_and_determinism(capsys):
+    X, Y = circle(20)
+    make = lambda **options: ConstrainedRegressorCV(Sphere(), kernels=KERNELS, lams=LAMS, cv=3, **options).fit(X, Y)  # noqa: E731
+    one, two = make(n_jobs=1), make(n_jobs=2, verbose=True)
+    assert "kernels" in capsys.readouterr().err
+    np.testing.assert_array_equal(one.cv_results_["error"], two.cv_results_["error"])
+    assert not np.array_equal(one.cv_results_["error"], make(random_state=7).cv_results_["error"])
+
+
+def test_table_is_tidy():
+    X, Y = circle(20)
+    model = ConstrainedRegressorCV(Sphere(), kernels=KERNELS, lams=LAMS, mus=MUS, cv=3).fit(
+        X, pandas.DataFrame(Y, columns=["u", "v"])
+    )
+    frame = pandas.DataFrame(model.cv_results_)
+    assert set(frame["output"]) == {"u", "v"}
+    assert len(frame) == 2 * (len(KERNELS) * len(LAMS) + 1 + len(MUS))
+    assert sorted(frame["law"].unique()) == ["exact", "mu", "none"]
+
+
+def test_kernel_of_each_task():
+    X, Y = circle(30)
+    kernels = [Gaussian(0.7), Laplacian(1.3)]
+    both = KernelRidge(kernels, lam=1e-3).fit(X, Y)
+    for t, kernel in enumerate(kernels):
+        np.testing.assert_allclose(both.predict(X)[:, t], KernelRidge(kernel, lam=1e-3).fit(X, Y[:, t]).predict(X))
+    with pytest.raises(ValueError, match="1 kernels for 2 tasks"):
+        KernelRidge(kernels[:1], lam=1e-3).fit(X, Y)
+    with pytest.raises(ValueError, match="needs numbers for sigma"):
+        KernelRidge([Gaussian(), Gaussian()], lam=1e-3).fit(X, Y)
