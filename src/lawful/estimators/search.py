@@ -99,7 +99,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from lawful import ConstrainedRegressorCV, Sphere
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.uniform(-3, 3, (60, 1))
     >>> Y = np.c_[np.cos(X), np.sin(X)] + 0.05 * rng.standard_normal((60, 2))
     >>> model = ConstrainedRegressorCV(Sphere(), kernels=[0.5, 1.0, 2.0, 4.0], mus=[0.1, 1.0, 10.0], cv=5).fit(X, Y)
