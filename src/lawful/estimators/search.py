@@ -102,7 +102,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(1)
     >>> X = rng.uniform(-3, 3, (60, 1))
     >>> Y = np.c_[np.cos(X), np.sin(X)] + 0.05 * rng.standard_normal((60, 2))
-    >>> model = ConstrainedRegressorCV(Sphere(), kernels=[0.5, 1.0, 2.0, 4.0], mus=[0.1, 1.0, 10.0], cv=5).fit(X, Y)
+    >>> model = ConstrainedRegressorCV(Sphere(), kernels=[0.5, 1, 2, 4, 8, 16], mus=[0.1, 1, 10], cv=5).fit(X, Y)
     >>> model.best_params_["mu"] is None  # the data do not contradict the circle
     True
     """
