@@ -24,7 +24,7 @@ from lawful import (
 from lawful.datasets import make_curve
 from lawful.decoders import decode
 from lawful.estimators.folds import make_folds
-from lawful.estimators.selection import GridEdgeWarning, strictest
+from lawful.estimators.selection import GridEdgeWarning, choose_law
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Precomputed
 
 pytestmark = pytest.mark.filterwarnings("ignore::lawful.estimators.selection.GridEdgeWarning")
@@ -255,13 +255,18 @@ def test_lambda_grids_follow_the_scale_of_the_kernel():
 def test_the_paired_rule():
     rng = np.random.default_rng(0)
     noise = rng.uniform(size=200)  # common to all candidates: pairing removes it
-    losses = np.stack([noise + 0.001, noise, noise + 0.5])
-    assert strictest(losses, np.array([0.0, 1.0, 2.0]), "one_se") == 1  # exact is surely worse, if only by little
+    loose = np.array([0.0, 1.0, 2.0])
+    losses = np.stack([noise + 0.001, noise + 0.0005, noise])
+    assert choose_law(losses, loose, "one_se") == 2  # exact is surely worse, if only by little: then the best
     jitter = 0.1 * rng.standard_normal((3, 200))
-    blurred = np.stack([noise, noise, noise]) + jitter - jitter.mean(axis=1, keepdims=True) + np.array([[1e-4], [0], [0]])
-    assert strictest(blurred, np.array([0.0, 1.0, 2.0]), "one_se") == 0
-    assert strictest(blurred, np.array([0.0, 1.0, 2.0]), "best") in (1, 2)
-    assert strictest(np.zeros((3, 5)), np.array([1.0, 0.0, 2.0]), "best") == 1
+    blurred = noise + jitter - jitter.mean(axis=1, keepdims=True) + np.array([[1e-4], [0], [1e-5]])
+    assert choose_law(blurred, loose, "one_se") == 0
+    assert choose_law(blurred, loose, "best") == 1
+    assert choose_law(np.zeros((3, 5)), np.array([0.0, 2.0, 1.0]), "best") == 0
+    d = losses[0] - losses[2] + jitter[0]  # the threshold itself, by hand
+    doubtful = np.stack([losses[2] + d, losses[2] + 1, losses[2]])
+    exact = d.sum() <= np.std(d, ddof=1) * np.sqrt(200)
+    assert choose_law(doubtful, loose, "one_se") == (0 if exact or d.sum() <= 0 else 2)
 
 
 def test_edges_of_grids_are_pointed_out():

@@ -24,9 +24,9 @@ from lawful.estimators.selection import (
     check_intercepts,
     check_kernels,
     choose_lam,
+    choose_law,
     is_auto,
     on_edge,
-    strictest,
     warn_edges,
 )
 from lawful.kernels import Precomputed
@@ -73,8 +73,8 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         What chooses kernel, intercept and lambda. "constrained" with grids of delta or mu searches them jointly, as the
         paper does.
     rule : {"one_se", "best"}
-        How delta and mu are chosen: the strictest candidate whose error differs from the smallest by less than one standard
-        error of the paired difference, or the smallest itself.
+        How delta and mu are chosen. "one_se": the exact law, unless its error exceeds the smallest by more than one standard
+        error of the paired difference; then, as for "best", the candidate with the smallest error.
     scoring : None, "r2", "neg_mean_squared_error", "neg_mean_absolute_error" or a function l(c, y)
         The held-out error: squared error over variance, averaged over outputs (None, "r2"), or what the name says.
     lam_per_task : "auto", True or False
@@ -249,7 +249,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     ) -> tuple[float | None, float | None]:
         """delta or mu, or neither for the exact law; two paths of lines, one decode."""
         losses, looseness, free = evaluator.relaxations(chosen)
-        k = strictest(evaluator.error.mean(losses), looseness, self.rule)
+        k = choose_law(evaluator.error.mean(losses), looseness, self.rule)
         results.add(chosen, losses.sum(axis=1)[None], evaluator.relaxed)
         self.best_error_ = float(evaluator.error.mean(losses[k].sum(axis=0)))
         delta, mu = evaluator.relaxed[k]

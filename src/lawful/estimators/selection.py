@@ -64,24 +64,24 @@ class Error:
         return errors[..., self.scored].mean(axis=-1)
 
 
-def strictest(losses: np.ndarray, looseness: np.ndarray, rule: str) -> int:
-    """Which candidate: "best" the smallest error, "one_se" the strictest that the data cannot tell from the best.
+def choose_law(losses: np.ndarray, looseness: np.ndarray, rule: str) -> int:
+    """Which relaxation, the exact law being the first: "best" the smallest error, "one_se" the exact law unless the data speak
+    against it.
 
-    losses (k, m): what each held-out row adds to each candidate's error; looseness (k,): how far a candidate lets
-    predictions go from the exact constraint. The difference to the best has the standard error
-    sqrt(m / (m - 1) sum_i (d_i - mean d)^2) of a sum of m paired terms; paired, it is far smaller than those of the two
-    errors, and so can rule out a constraint that is a little wrong. Ties go to the stricter.
+    losses (k, m): what each held-out row adds to each candidate's error; looseness (k,): how far a candidate lets predictions
+    go from the exact law; ties go to the stricter. With d_i the loss of the exact law minus that of the best candidate, the
+    exact law is kept if sum_i d_i is within one standard error, sqrt(m / (m - 1) sum_i (d_i - mean d)^2). Paired, this error is
+    far smaller than those of the two sums, so that a law that is a little wrong is found out. Once it is, the best candidate
+    is taken, not the strictest within the error: a wrong law is not worth a sacrifice.
     """
     order = np.argsort(looseness, kind="stable")
-    errors = losses.sum(axis=1)
-    best = order[np.argmin(errors[order])]
+    best = int(order[np.argmin(losses.sum(axis=1)[order])])
     if rule == "best":
-        return int(best)
-    d = losses - losses[best]
-    m = losses.shape[1]
-    se = np.sqrt(m / max(m - 1, 1) * ((d - d.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
-    within = d.sum(axis=1) <= se
-    return int(order[np.argmax(within[order])])
+        return best
+    d = losses[0] - losses[best]
+    m = len(d)
+    se = np.sqrt(m / max(m - 1, 1) * ((d - d.mean()) ** 2).sum())
+    return 0 if d.sum() <= se else best
 
 
 def choose_lam(errors: np.ndarray, error: Error, per_task: bool) -> tuple[np.ndarray, float]:
