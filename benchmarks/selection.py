@@ -10,7 +10,7 @@ that says so when it is not installed). The first two must select the same value
 hold-out of its own, so it gets the same split as an iterable.
 
 Curves: on the circle, the two consistent lemniscates and the inconsistent pair that the paper prints, the default
-`ConstrainedRegressorCV` against STL tuned by the same cross-validation (the unconstrained prediction of the same model). With the
+`ConstrainedRegressorCV` against STL tuned by the same cross-validation (the same model without its law). With the
 printed pair grids of delta and mu are given: the soft law has to save it.
 """
 

@@ -76,8 +76,12 @@ class Evaluator:
 
     def _held_out(self, candidate: Candidate, constrained: bool) -> Iterator[HeldOut]:
         labels, intercept, base = self.labels, candidate.intercept, None
+        first = 0
+        if not constrained and isinstance(self.loss, Square) and self.loss.confidence != "scores":
+            first = 1  # the prediction is b alone: a need not be regressed
+            labels = Labels([Z[:, 1:] for Z in labels.Z], labels.y, labels.rows, labels.weights)
         if not isinstance(intercept, bool):
-            base = fixed_intercept(self.loss, intercept, len(labels.y))
+            base = [z0[first:] for z0 in fixed_intercept(self.loss, intercept, len(labels.y))]
             shifted = [Z - z0[None, :] for Z, z0 in zip(labels.Z, base)]
             centred = [y - b for y, b in zip(labels.y, np.asarray(intercept, dtype=float))]
             labels, intercept = Labels(shifted, centred, labels.rows, labels.weights), False
@@ -90,7 +94,7 @@ class Evaluator:
     def _centers(self, h: HeldOut) -> np.ndarray:
         """(L, m, T) unconstrained predictions; they do not depend on the output metric."""
         if isinstance(self.loss, Square):
-            a, b = (np.stack([s[:, :, j] for s in h.scores], axis=2) for j in (0, 1))
+            a, b = (np.stack([s[:, :, j] for s in h.scores], axis=2) for j in (0, -1))
             return positive_part_center(a, b) if self.loss.confidence == "scores" else b
         L = len(h.scores[0])
         return np.stack([to_numpy(self.loss.objective([s[l] for s in h.scores], self.atoms).center) for l in range(L)])

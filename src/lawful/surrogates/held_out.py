@@ -13,7 +13,7 @@ fixed; a task not observed at x_i predicts there as usual. Leave-one-out leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,11 +94,11 @@ def held_out(
         if variance:
             out.variance = np.ones((len(lams), test.size, T))
         for g, factor in _factors(X, part, kernels, lams, intercept):
-            for t in g:
-                out.scores[t] = _predict(factor, part.Z[t], lams[:, t], X[test])
-                if out.residuals is not None:
-                    out.residuals[t] = _residuals(factor, part.y[t][:, None], lams[:, t])[:, :, 0]
-                if out.variance is not None:
+            _share(out.scores, g, _predict(factor, *_columns(part.Z, lams, g), X[test]), part.Z)
+            if out.residuals is not None:
+                _share(out.residuals, g, _residuals(factor, *_columns(part.y, lams, g)), part.y)
+            if out.variance is not None:
+                for t in g:
                     out.variance[:, :, t] = _variance(factor, X[test], lams[:, t])
         yield out
 
@@ -112,28 +112,51 @@ def _factors(
         yield g, make_factor(kernels[g[0]], sample, intercept, float(lams[0, g[0]]) if lone else None)
 
 
-def _chunks(L: int, k: int) -> list[slice]:
-    step = max(1, COLUMNS // k)
-    return [slice(i, min(i + step, L)) for i in range(0, L, step)]
+def _columns(values: list[np.ndarray], lams: np.ndarray, g: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of a group of tasks side by side, (n, K), and the lambdas of each, (L, K)."""
+    columns = [values[t].reshape(len(values[t]), -1) for t in g]
+    return np.concatenate(columns, axis=1), np.repeat(lams[:, g], [c.shape[1] for c in columns], axis=1)
 
 
-def _tiled(Z: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """k columns for each of several lambdas, as columns of one system."""
-    return np.tile(Z, (1, len(lam))), np.repeat(lam, Z.shape[1])
+def _share(out: list[np.ndarray], g: list[int], found: np.ndarray, values: list[np.ndarray]) -> None:
+    """To each task of the group its columns of `found` (L, m, K); tasks with plain labels have one and lose the axis."""
+    start = 0
+    for t in g:
+        width = 1 if values[t].ndim == 1 else values[t].shape[1]
+        part = found[:, :, start : start + width]
+        out[t] = part[:, :, 0] if values[t].ndim == 1 else part
+        start += width
+
+
+def _path(function: Callable[[np.ndarray, np.ndarray], np.ndarray], Z: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """function(columns, a lambda for each) -> (m, columns), for all K columns of Z and L lambdas of each: (L, m, K)."""
+    L, K = lam.shape
+    step = max(1, COLUMNS // K)
+    parts = []
+    for i in range(0, L, step):
+        some = lam[i : i + step]
+        found = function(np.tile(Z, (1, len(some))), some.ravel())
+        parts.append(np.moveaxis(found.reshape(len(found), len(some), K), 1, 0))
+    return np.concatenate(parts)
 
 
 def _predict(factor: Factor, Z: np.ndarray, lam: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """(L, m, k)."""
-    k = Z.shape[1]
-    parts = [factor.predict(X, factor.solve(*_tiled(Z, lam[c]))) for c in _chunks(len(lam), k)]
-    return np.concatenate([np.moveaxis(p.reshape(len(X), -1, k), 1, 0) for p in parts])
+    """(L, m, K)."""
+    return _path(lambda columns, each: factor.predict(X, factor.solve(columns, each)), Z, lam)
 
 
 def _residuals(factor: Factor, Z: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    """Leave-one-out residuals (L, n, k)."""
-    k = Z.shape[1]
-    parts = [factor.loo(*_tiled(Z, lam[c])) for c in _chunks(len(lam), k)]
-    return np.concatenate([np.moveaxis(p.reshape(len(Z), -1, k), 1, 0) for p in parts])
+    """Leave-one-out residuals (L, n, K)."""
+    return _path(factor.loo, Z, lam)
+
+
+def _inputs(factor: Factor, Z: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """The prediction at every distinct input without the rows that have it, (L, p, K)."""
+
+    def left_out(means: np.ndarray, each: np.ndarray) -> np.ndarray:
+        return means - factor._residuals(factor.code(means), factor.nu(each, means.shape[1]))
+
+    return _path(left_out, factor.sample.average(Z), lam)
 
 
 def _variance(factor: Factor, X: np.ndarray, lam: np.ndarray) -> np.ndarray:
@@ -159,45 +182,32 @@ def _leave_one_out(
     spread = np.ones((L, rows.size, T)) if variance else None
     for g, factor in _factors(X, labels, kernels, lams, intercept):
         seen, group = _known(X, rows, labels.rows[g[0]], factor)
-        for t in g:
-            Z, lam = labels.Z[t], lams[:, t]
-            scores = np.empty((L, rows.size, Z.shape[1]))
-            left_out = _inputs(factor, Z, lam)  # (L, p, k) prediction at each input without it
-            scores[:, seen] = left_out[:, group]
-            if not seen.all():
-                scores[:, ~seen] = _predict(factor, Z, lam, X[rows[~seen]])
-            out.scores[t] = scores
-            if calibrate:
-                residuals[t] = _residuals(factor, labels.y[t][:, None], lam)[:, :, 0]
-            if spread is not None and factor.p > 1:
-                inverse = 1 / factor.diagonal(factor.nu(lam, L))  # (p, L)
-                kriging = np.maximum(inverse - factor.n * lam[None, :] / factor.w[:, None], 0.0) / inverse.mean(axis=0)
-                spread[:, seen, t] = kriging.T[:, group]
+        Z, lam = _columns(labels.Z, lams, g)
+        scores = np.empty((L, rows.size, Z.shape[1]))
+        scores[:, seen] = _inputs(factor, Z, lam)[:, group]
+        if not seen.all():
+            scores[:, ~seen] = _predict(factor, Z, lam, X[rows[~seen]])
+        _share(out.scores, g, scores, labels.Z)
+        if calibrate:
+            _share(residuals, g, _residuals(factor, *_columns(labels.y, lams, g)), labels.y)
+        if spread is not None and factor.p > 1:
+            for t in g:
+                inverse = 1 / factor.diagonal(factor.nu(lams[:, t], L))  # (p, L)
+                noise = factor.n * lams[None, :, t] / factor.w[:, None]
+                spread[:, seen, t] = (np.maximum(inverse - noise, 0.0) / inverse.mean(axis=0)).T[:, group]
                 if not seen.all():
-                    spread[:, ~seen, t] = _variance(factor, X[rows[~seen]], lam)
+                    spread[:, ~seen, t] = _variance(factor, X[rows[~seen]], lams[:, t])
     out.residuals = residuals if calibrate else None
     out.variance = spread
     return out
-
-
-def _inputs(factor: Factor, Z: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    """The prediction at every distinct input without the rows that have it, (L, p, k)."""
-    k = Z.shape[1]
-    means = factor.sample.average(Z)
-    parts = []
-    for c in _chunks(len(lam), k):
-        tiled, each = _tiled(means, lam[c])
-        left = tiled - factor._residuals(factor.code(tiled), factor.nu(each, tiled.shape[1]))
-        parts.append(np.moveaxis(left.reshape(len(means), -1, k), 1, 0))
-    return np.concatenate(parts)
 
 
 def _known(X: np.ndarray, rows: np.ndarray, own: np.ndarray, factor: Factor) -> tuple[np.ndarray, np.ndarray]:
     """Which of `rows` have an input that the task has seen, and which of its inputs those are."""
     where = {int(r): int(j) for r, j in zip(own, factor.sample.group)}
     if len(where) < rows.size:  # a row of another task may repeat one of this task's inputs
-        inputs = {X[p].tobytes(): j for j, p in enumerate(factor.sample.points)}
-        found = [where.get(int(r), inputs.get(X[r].tobytes(), -1)) for r in rows]
+        inputs = {tuple(X[p]): j for j, p in enumerate(factor.sample.points)}
+        found = [where.get(int(r), inputs.get(tuple(X[r]), -1)) for r in rows]
     else:
         found = [where.get(int(r), -1) for r in rows]
     index = np.array(found)
