@@ -33,7 +33,8 @@ ALLOWED = {
     "surrogates": {"_array", "kernels"},
     "decoders": {"_array", "_small", "sets", "losses.objective"},
     "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
-    "lawful": {"datasets", "decoders", "estimators", "kernels", "losses", "metrics", "sets", "surrogates", "tasks"},
+    "rankings": {"decoders"},  # orders for anyone with a weight matrix
+    "lawful": {"rankings", "datasets", "decoders", "estimators", "kernels", "losses", "metrics", "sets", "surrogates", "tasks"},
 }
 
 

@@ -35,7 +35,11 @@ def prepared() -> dict[str, object]:
     top = 0.7 * df_X["feed"] / purity
     df_Y = pd.DataFrame({"top": top, "bottom": df_X["feed"] + df_X["solvent"] - top, "purity": purity})
     angles = np.linspace(-np.pi, np.pi, 200)
+    R = np.round(2 * rng.standard_normal((40, 6)) + np.arange(6))
+    R[rng.uniform(size=R.shape) < 0.3] = np.nan
     return {
+        "X_queries": rng.standard_normal((40, 2)),
+        "R": R,
         "X": X,
         "Y": Y,
         "Y3": Y3,
@@ -58,6 +62,7 @@ def test_python_blocks_run_in_order():
     c = namespace["model"].predict(namespace["X_new"])
     np.testing.assert_allclose((c**2).sum(axis=1), 1, atol=1e-8)
     assert set(namespace["d"].status) == {"ok"}
+    assert sorted(namespace["o"].order[0]) == list(range(6))
     frame = namespace["column"].decode(namespace["df_X"]).to_frame()
     assert list(frame.columns[:3]) == ["top", "bottom", "purity"]
     assert frame["residual"].max() <= 1e-8

@@ -4,9 +4,17 @@
 >>> model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
 """
 
-from lawful import datasets, decoders, estimators, kernels, losses, metrics, sets, surrogates
+from lawful import datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates
 from lawful.decoders import Decoding, Posterior, Wiener, project
-from lawful.estimators import ConstrainedRegressor, ConstrainedRegressorCV, DecodingError, DecodingWarning, GridEdgeWarning
+from lawful.estimators import (
+    ConstrainedRanker,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    DecodingError,
+    DecodingWarning,
+    GridEdgeWarning,
+    RankingDecoding,
+)
 from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
 from lawful.sets import (
     Affine,
@@ -20,6 +28,7 @@ from lawful.sets import (
     PointCloud,
     PositiveSemidefinite,
     Product,
+    Rankings,
     Reals,
     Rotations,
     Simplex,
@@ -37,6 +46,7 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConstrainedRanker",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "Decoding",
@@ -58,6 +68,8 @@ __all__ = [
     "PositiveSemidefinite",
     "Posterior",
     "Product",
+    "RankingDecoding",
+    "Rankings",
     "Reals",
     "Rotations",
     "Simplex",
@@ -74,6 +86,7 @@ __all__ = [
     "losses",
     "metrics",
     "project",
+    "rankings",
     "sets",
     "stack_tasks",
     "surrogates",

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from lawful._array import to_numpy
 
-__all__ = ["constraint_violation", "explained_variance", "mean_squared_error", "normalized_mse", "scorer"]
+__all__ = ["constraint_violation", "explained_variance", "mean_squared_error", "normalized_mse", "rank_loss", "scorer"]
+
+PAIRS_AT_ONCE = 2**20  # of one query, in `rank_loss`
 
 
 def _check(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,6 +79,84 @@ def constraint_violation(constraint: Any, y_pred: Any, X: Any = None, *, reduce:
     bound = constraint if X is None else constraint.at(np.asarray(X, dtype=float))
     rows = to_numpy(bound.residual(p))
     return rows if reduce == "rows" else float(getattr(rows, reduce)())
+
+
+def rank_loss(
+    R_true: Any,
+    positions: Any = None,
+    *,
+    scores: Any = None,
+    denominator: str = "N1",
+    ties: str = "half",
+    pooled: bool = False,
+    per_query: bool = False,
+) -> Any:
+    """Weight of the rated pairs that an order puts the wrong way round, as a share.
+
+        W_pq = max(r_p - r_q, 0) over the pairs that a query rated;     loss = sum of W_pq 1{q is put before p} / denominator
+
+    A total order leaves no pair tied. Scores may: a tied pair then counts half, like a coin's guess, or as an error.
+
+    Parameters
+    ----------
+    R_true : (m, D) ratings, sparse (a stored entry is a rating) or dense with NaN where unrated
+    positions : (m, D) rank positions, 0 = best; or
+    scores : (m, D) larger = better. NaN at a rated item is an error; unrated items are not looked at
+    denominator : "N1": the sum of W, the largest possible loss; "N2": the number of rated pairs, ties included; "N3": the
+        number of rated pairs that are not tied. With N2 and N3 the loss may exceed 1
+    ties : "half" or "error": what a pair costs that the prediction leaves undecided
+    pooled : False: the mean over queries of each one's ratio; True: the ratio of the sums over all queries
+    per_query : return the ratios themselves (m,), NaN for a query without a pair to be ordered
+
+    A query whose ratings are all equal (or fewer than two) has nothing to order and is left out of the mean.
+    """
+    if denominator not in ("N1", "N2", "N3"):
+        raise ValueError(f"unknown denominator {denominator!r}; choose 'N1', 'N2' or 'N3'")
+    if ties not in ("half", "error"):
+        raise ValueError(f"unknown ties {ties!r}; choose 'half' or 'error'")
+    if (positions is None) == (scores is None):
+        raise ValueError("rank_loss: give either positions (0 = best) or scores (larger = better), one of the two")
+    if pooled and per_query:
+        raise ValueError("rank_loss: pooled=True gives one number; it cannot be given per query")
+    s = -np.asarray(positions, dtype=float) if scores is None else np.asarray(scores, dtype=float)
+    R = R_true if sparse.issparse(R_true) else np.asarray(R_true, dtype=float)
+    if R.ndim != 2 or R.shape != s.shape:
+        raise ValueError(f"R_true has shape {R.shape} and the prediction {s.shape}; both must be (queries, items)")
+    if sparse.issparse(R):
+        R = sparse.csr_array(R)
+        rated = [(R.indices[a:b], R.data[a:b].astype(float)) for a, b in zip(R.indptr[:-1], R.indptr[1:])]
+    else:
+        rated = [(np.flatnonzero(~np.isnan(row)), row[~np.isnan(row)]) for row in R]
+    sums = np.array([_pair_sums(r, s[u, items], 0.5 if ties == "half" else 1.0) for u, (items, r) in enumerate(rated)]).reshape(
+        -1, 4
+    )
+    if not np.isfinite(sums).all():
+        u = int(np.flatnonzero(~np.isfinite(sums).all(axis=1))[0])
+        raise ValueError(f"rank_loss: NaN or infinity among the ratings or predictions of query {u} at items it rated")
+    lost, below = sums[:, 0], sums[:, 1 + ("N1", "N2", "N3").index(denominator)]
+    ordered = sums[:, 1] > 0
+    if per_query:
+        return np.where(ordered, lost / np.where(ordered, below, 1.0), np.nan)
+    if not ordered.any():
+        raise ValueError("rank_loss: no query has two items with different ratings; there is nothing to order")
+    if pooled:
+        return float(lost[ordered].sum() / below[ordered].sum())
+    return float(np.mean(lost[ordered] / below[ordered]))
+
+
+def _pair_sums(r: np.ndarray, s: np.ndarray, tie: float) -> tuple[float, float, float, float]:
+    """Weight lost, N1, N2, N3 of one query."""
+    if not (np.isfinite(r).all() and np.isfinite(s).all()):
+        return np.nan, np.nan, np.nan, np.nan
+    n, lost, weight, untied = len(r), 0.0, 0.0, 0
+    step = max(1, PAIRS_AT_ONCE // max(n, 1))
+    for a in range(0, n, step):
+        W = np.maximum(r[a : a + step, None] - r, 0.0)
+        wrong, level = s[a : a + step, None] < s, s[a : a + step, None] == s
+        lost += float(W[wrong].sum() + tie * W[level].sum())
+        weight += float(W.sum())
+        untied += int((W > 0).sum())
+    return lost, weight, n * (n - 1) / 2, untied
 
 
 def scorer(metric: Callable[..., float], *, greater_is_better: bool = False, **options: Any) -> Any:

@@ -1,5 +1,6 @@
 """Decoders: argmin over the constraint set, with a certificate per row."""
 
+from lawful.decoders.arcset import ArcSet, Ordering, order
 from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
@@ -18,6 +19,7 @@ __all__ = [
     "NOT_CONVERGED",
     "OK",
     "STATUS",
+    "ArcSet",
     "ConvexDescent",
     "Coordinate",
     "Decoder",
@@ -25,6 +27,7 @@ __all__ = [
     "Enumeration",
     "FormProjection",
     "Newton",
+    "Ordering",
     "Posterior",
     "Projection",
     "Riemannian",
@@ -32,6 +35,7 @@ __all__ = [
     "choose",
     "decode",
     "named",
+    "order",
     "project",
     "relaxation_path",
     "stack",

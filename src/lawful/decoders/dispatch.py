@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from lawful.decoders.arcset import ArcSet
 from lawful.decoders.base import Decoder, Decoding
 from lawful.decoders.compose import BestMember, Blocks, Inflation, Penalty
 from lawful.decoders.convex import ConvexDescent
@@ -23,6 +24,7 @@ SIMPLE: tuple[Decoder, ...] = (
     Coordinate(),
     ConvexDescent(),
     Riemannian(),
+    ArcSet(),
     Newton(),
 )
 

@@ -1,8 +1,18 @@
 """Estimators: where encode, regress and decode meet."""
 
+from lawful.estimators._ranking import RankingDecoding
 from lawful.estimators.base import DecodingError, DecodingWarning
+from lawful.estimators.ranker import ConstrainedRanker
 from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.estimators.search import ConstrainedRegressorCV
 from lawful.estimators.selection import GridEdgeWarning
 
-__all__ = ["ConstrainedRegressor", "ConstrainedRegressorCV", "DecodingError", "DecodingWarning", "GridEdgeWarning"]
+__all__ = [
+    "ConstrainedRanker",
+    "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
+    "DecodingError",
+    "DecodingWarning",
+    "GridEdgeWarning",
+    "RankingDecoding",
+]

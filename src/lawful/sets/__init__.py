@@ -6,6 +6,7 @@ from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.equations import Equations
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
+from lawful.sets.rankings import Rankings
 from lawful.sets.relaxed import Inflated, Penalized
 from lawful.sets.round import Ball, Ellipsoid, Sphere
 from lawful.sets.simplex import Simplex
@@ -23,6 +24,7 @@ __all__ = [
     "PointCloud",
     "PositiveSemidefinite",
     "Product",
+    "Rankings",
     "Reals",
     "Rotations",
     "Simplex",

@@ -2,6 +2,7 @@
 
 from lawful.surrogates.base import Surrogate
 from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
+from lawful.surrogates.pairwise import PairwiseRidge
 from lawful.surrogates.primal import PrimalFactor
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.surrogates.ridge import KernelRidge
@@ -10,6 +11,7 @@ __all__ = [
     "CholeskyFactor",
     "Factor",
     "KernelRidge",
+    "PairwiseRidge",
     "PrimalFactor",
     "RegressorSurrogate",
     "SpectralFactor",
