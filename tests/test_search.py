@@ -186,6 +186,31 @@ def test_agrees_with_grid_search():
     np.testing.assert_allclose(42 * ours.best_params_["lam"], theirs.best_params_["alpha"])
 
 
+def test_smooth_kernels_are_searched_through_few_features():
+    """The same errors from r features as from eigenvectors, for folds, intercepts and the law."""
+    from lawful.kernels import Gaussian as Plain
+    from lawful.surrogates import low_rank as module
+    from lawful.surrogates.exact import distinct
+
+    X, Y = circle(400)
+    sample = distinct(X, np.arange(400), np.ones(400), Plain(1.0))
+    smooth = module.low_rank(Plain(1.0), sample, 1e-9)
+    phi = smooth.features(X)
+    assert phi.shape[1] < 60
+    np.testing.assert_allclose(phi @ phi.T, Plain(1.0)(X, X), atol=1e-10)
+    assert module.low_rank(Plain(0.001), sample, 1e-9) is None  # nearly diagonal: nothing to gain
+    assert module.low_rank(Plain(1.0), sample, 1e-14) is None  # small lambdas need every direction
+    lams = np.logspace(-9, 0, 7)
+    for options in ({"intercepts": [True, False]}, {"select_on": "constrained", "mus": [1.0]}):
+        make = lambda: ConstrainedRegressorCV(Sphere(), kernels=[1.0, 3.0], lams=lams, cv=2, **options).fit(X, Y)  # noqa: B023, E731
+        few = make()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "ROWS", 10**9)
+            full = make()
+        np.testing.assert_allclose(few.cv_results_["error"], full.cv_results_["error"], rtol=1e-6)
+        assert few.best_params_["lam"] == pytest.approx(full.best_params_["lam"])
+
+
 def test_other_losses_and_scorings():
     X, Y = circle(30)
     law = PointCloud(Sphere().fit(Y).sample(50, random_state=0))

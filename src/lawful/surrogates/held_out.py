@@ -109,7 +109,8 @@ def _factors(
     for g in group_tasks(labels.rows, labels.weights, kernels):
         sample = distinct(X, labels.rows[g[0]], labels.weights[g[0]], kernels[g[0]])
         lone = len(lams) == 1 and bool(np.all(lams[0, g] == lams[0, g[0]]))
-        yield g, make_factor(kernels[g[0]], sample, intercept, float(lams[0, g[0]]) if lone else None)
+        smallest = float(lams[:, g].min())
+        yield g, make_factor(kernels[g[0]], sample, intercept, float(lams[0, g[0]]) if lone else None, smallest)
 
 
 def _columns(values: list[np.ndarray], lams: np.ndarray, g: list[int]) -> tuple[np.ndarray, np.ndarray]:
