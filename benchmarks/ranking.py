@@ -178,7 +178,7 @@ def per_movie_ridge(model, split):
     for i in range(R.shape[1]):
         raters = rest.indices[rest.indptr[i] : rest.indptr[i + 1]]
         if raters.size:
-            A = K[np.ix_(raters, raters)] + model.kappa_ * np.eye(raters.size)
+            A = K[np.ix_(raters, raters)] + model.surrogate_.kappa_ * np.eye(raters.size)
             scores[:, i] += cross[:, raters] @ np.linalg.solve(A, rest.data[rest.indptr[i] : rest.indptr[i + 1]])
     return scores
 

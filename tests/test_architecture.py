@@ -33,8 +33,21 @@ ALLOWED = {
     "surrogates": {"_array", "kernels"},
     "decoders": {"_array", "_small", "sets", "losses.objective"},
     "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
+    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "losses", "estimators", "decoders"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
-    "lawful": {"rankings", "datasets", "decoders", "estimators", "kernels", "losses", "metrics", "sets", "surrogates", "tasks"},
+    "lawful": {
+        "baselines",
+        "rankings",
+        "datasets",
+        "decoders",
+        "estimators",
+        "kernels",
+        "losses",
+        "metrics",
+        "sets",
+        "surrogates",
+        "tasks",
+    },
 }
 
 

@@ -4,7 +4,7 @@
 >>> model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
 """
 
-from lawful import datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates
+from lawful import baselines, datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.estimators import (
     ConstrainedRanker,
@@ -79,6 +79,7 @@ __all__ = [
     "Union",
     "Wiener",
     "ZeroOne",
+    "baselines",
     "datasets",
     "decoders",
     "estimators",

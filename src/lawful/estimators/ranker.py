@@ -67,12 +67,12 @@ class ConstrainedRanker(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from lawful.estimators.ranker import ConstrainedRanker
+    >>> from lawful import ConstrainedRanker
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((80, 2))
     >>> R = X @ rng.standard_normal((2, 6)) + 0.1 * rng.standard_normal((80, 6))
     >>> R[rng.uniform(size=R.shape) < 0.5] = np.nan  # not rated
-    >>> ranker = ConstrainedRanker(prior=None).fit(X[:60], R[:60])
+    >>> ranker = ConstrainedRanker().fit(X[:60], R[:60])
     >>> ranker.predict(X[60:]).shape
     (20, 6)
     >>> bool(ranker.score(X[60:], R[60:]) > 0.9)
