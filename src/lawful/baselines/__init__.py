@@ -16,8 +16,8 @@
     -                    Popularity, MatrixFactorizationRanker     what papers forget
 
 The rankers have the interface of `ConstrainedRanker`. All others take X (n, d), y (n, T) with NaN for outputs that were not
-observed (`lawful.stack_tasks` joins separate data sets) and sample weights, predict (m, T), have a bias for each task, and state
-their objective as
+observed (`lawful.stack_tasks` joins separate data sets) and sample weights, predict (m, T), have a bias for each task, and
+state their objective as
 
     sum_t (1/n_t) sum_i w_it (y_it - f_t(x_i) - b_t)^2 + lam Omega(f)
 

@@ -53,13 +53,12 @@ def _build(C: Any) -> Pool | None:
         return None
     dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))
     n, k = SIZES.get(dimension, LARGE), NEIGHBOURS.get(dimension, 12)
-    order = _spread_out(cloud.chart, LARGEST)
     while True:
-        chosen = order[:n]
+        chosen = _spread_out(cloud.chart, n)  # a larger n only adds points
         points = cloud.points[chosen]
         near = _neighbours(points / cloud.unit, cloud.normals[chosen], k)
         lonely = np.mean(np.sum(near == np.arange(len(points))[:, None], axis=1) > (0 if k == 2 else k // 2))
-        if lonely < 0.02 or n >= len(order):
+        if lonely < 0.02 or n >= min(LARGEST, len(cloud.points)):
             return Pool(points, cloud.unit, near, dimension)
         n *= 2
 

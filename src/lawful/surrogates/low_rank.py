@@ -17,15 +17,15 @@ from lawful.kernels import Kernel, Precomputed
 from lawful.surrogates.exact import Sample
 
 ROWS = 256  # fewer are decomposed as fast as they are examined
-SHARE = 3  # worth it when there are so many times fewer features than rows
+SHARE = 1.5  # worth it when there are so many times fewer features than rows
 SMALLEST = 1e-10  # lambda relative to k(x, x)
 
 
 class LowRank(Kernel):
-    """The kernel through its values at some of the training rows."""
+    """The kernel through its values at some of the training rows; `known` are the features of all of them."""
 
-    def __init__(self, kernel: Kernel, X: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> None:
-        self.kernel, self.X, self.pivots, self.L = kernel, X, pivots, L
+    def __init__(self, kernel: Kernel, X: np.ndarray, pivots: np.ndarray, L: np.ndarray, known: np.ndarray) -> None:
+        self.kernel, self.X, self.pivots, self.L, self.known = kernel, X, pivots, L, known
 
     def features(self, X: np.ndarray) -> np.ndarray:
         return solve_triangular(self.L, self.kernel.cross(X, self.X, self.pivots).T, lower=True, check_finite=False).T
@@ -46,4 +46,6 @@ def low_rank(kernel: Kernel, sample: Sample, smallest: float) -> LowRank | None:
     L, order, rank, _ = dpstrf(K, tol=p * float(np.finfo(float).eps) * top, lower=1)
     if rank * SHARE > p:
         return None
-    return LowRank(kernel, sample.X, sample.points[order[:rank] - 1], np.tril(L[:rank, :rank]))
+    known = np.empty((p, rank))
+    known[order - 1] = np.tril(L[:, :rank])
+    return LowRank(kernel, sample.X, sample.points[order[:rank] - 1], known[order[:rank] - 1], known)

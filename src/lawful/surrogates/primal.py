@@ -29,7 +29,8 @@ class PrimalFactor(Factor):
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
-        Phi = self._features(xp.take(sample.X, sample.rows, axis=0))
+        known = getattr(kernel, "known", None)  # features of the sample itself, where a kernel had to compute them anyway
+        Phi = self._features(xp.take(sample.X, sample.rows, axis=0)) if known is None else known
         self.level = float(xp.sum(self.w[:, None] * Phi**2)) / self.n
         self.center = self.omega @ Phi
         A = self.root[:, None] * (Phi - self.center[None, :])
