@@ -23,9 +23,9 @@ from sklearn.utils.estimator_checks import (
     check_set_params,
 )
 
-from lawful.estimators._ranking import normalized_rank_loss
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.kernels import Gaussian, Precomputed
+from lawful.metrics import rank_loss
 from lawful.surrogates._ratings import as_ratings
 
 PAPER = {"prior": None, "similarity": 0, "ridge": "n_lambda", "targets": "difference", "pair_weight": None}
@@ -73,10 +73,12 @@ def test_bounds_are_bounds_and_positions_invert_orders():
         assert (d.bound <= exact.objective + 1e-9).all() and (exact.objective <= d.objective + 1e-9).all()
         assert np.array_equal(np.take_along_axis(d.positions, d.order, axis=1), np.tile(np.arange(12), (20, 1)))
         loose = ranker.decode(X_new, bound=False)
-        assert (loose.objective >= d.objective - 1e-9).all()
+        assert np.array_equal(loose.order, d.order) and np.allclose(loose.objective, d.objective)
         assert np.array_equal(ranker.predict(X_new), d.positions)
     insertion = ranker.set_params(decoder="insertion").decode(X_new)
-    assert insertion.objective.mean() <= 1.05 * exact.objective.mean() + 1e-9
+    # what a local search may miss, as a share of the weight of all pairs
+    missed = (insertion.objective - exact.objective) / (exact.objective + exact.value)
+    assert missed.mean() <= 5e-4
 
 
 def test_a_decoder_of_ones_own():
@@ -90,7 +92,7 @@ def test_a_decoder_of_ones_own():
 
 def test_learns_what_x_explains():
     X, R, X_new, R_new = draw(n=200, D=15, rated=0.5, seed=4)
-    popularity = 1 - normalized_rank_loss(as_ratings(R_new), np.tile(np.argsort(np.argsort(-np.nanmean(R, axis=0))), (20, 1)))
+    popularity = 1 - rank_loss(R_new, np.tile(np.argsort(np.argsort(-np.nanmean(R, axis=0))), (20, 1)))
     plain = ConstrainedRanker(**PAPER, lam=0.01).fit(X, R).score(X_new, R_new)
     prior = ConstrainedRanker("item_bias", kappa=1.0).fit(X, R).score(X_new, R_new)
     assert plain > 0.9 > popularity + 0.1

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lawful.decoders._ordering import insertion_order, row_sums
 from lawful.decoders.arcset import METHODS, Ordering, order, summary, tolerance
 
-__all__ = ["RankingDecoding", "fast_insertion", "normalized_rank_loss", "solver"]
+__all__ = ["RankingDecoding", "fast_insertion", "solver"]
 
 
 @dataclass(frozen=True)
@@ -93,18 +92,3 @@ def check_order(found: Any, D: int) -> np.ndarray:
     if found.shape != (D,) or not np.array_equal(np.sort(found), np.arange(D)):
         raise ValueError(f"the decoder did not return an order of the {D} items; each number 0 .. {D - 1} must occur once")
     return found.astype(np.int64)
-
-
-def normalized_rank_loss(ratings: sparse.csr_array, positions: np.ndarray) -> float:
-    """Mean over queries of (weight of wrongly ordered pairs) / (weight of all pairs), weight |r_p - r_q| of the rated pairs.
-
-    Queries whose ratings all tie are left out; NaN if that leaves none.
-    """
-    losses = []
-    for u in range(ratings.shape[0]):
-        here = slice(ratings.indptr[u], ratings.indptr[u + 1])
-        r, place = ratings.data[here], positions[u, ratings.indices[here]]
-        weight = np.maximum(r[:, None] - r[None, :], 0)
-        if weight.any():
-            losses.append(float(weight[place[:, None] > place[None, :]].sum() / weight.sum()))
-    return float(np.mean(losses)) if losses else float("nan")

@@ -20,6 +20,7 @@ from lawful.losses import Square
 from lawful.losses.objective import positive_part_center
 from lawful.surrogates import KernelRidge
 from lawful.surrogates.held_out import HeldOut, Labels, held_out
+from lawful.surrogates.intercepts import without_base
 from lawful.tasks import Tasks
 
 
@@ -75,20 +76,16 @@ class Evaluator:
     # ------------------------------------------------------------------ held-out rows
 
     def _held_out(self, candidate: Candidate, constrained: bool) -> Iterator[HeldOut]:
-        labels, intercept, base = self.labels, candidate.intercept, None
-        first = 0
+        labels = self.labels
         if not constrained and isinstance(self.loss, Square) and self.loss.confidence != "scores":
-            first = 1  # the prediction is b alone: a need not be regressed
+            # the prediction is b alone: a need not be regressed
             labels = Labels([Z[:, 1:] for Z in labels.Z], labels.y, labels.rows, labels.weights)
-        if not isinstance(intercept, bool):
-            base = [z0[first:] for z0 in fixed_intercept(self.loss, intercept, len(labels.y))]
-            shifted = [Z - z0[None, :] for Z, z0 in zip(labels.Z, base)]
-            centred = [y - b for y, b in zip(labels.y, np.asarray(intercept, dtype=float))]
-            labels, intercept = Labels(shifted, centred, labels.rows, labels.weights), False
+        Z, y, intercept, bases = without_base(candidate.intercept, labels.Z, labels.y)
+        labels = Labels(Z, y, labels.rows, labels.weights)
         variance = constrained and self.loss.needs_variance
         for h in held_out(self.X, labels, candidate.kernels, candidate.lams, intercept, self.folds, constrained, variance):
-            if base is not None:
-                h.scores = [s + z0[None, None, :] for s, z0 in zip(h.scores, base)]
+            if bases is not None:
+                h.scores = [s + z0[None, None, :] for s, z0 in zip(h.scores, bases)]
             yield h
 
     def _centers(self, h: HeldOut) -> np.ndarray:
@@ -140,13 +137,3 @@ class Evaluator:
             most = most + float(np.linalg.norm((free - predicted[0]) / scale, axis=1).sum())
             m += len(h.rows)
         return np.concatenate(losses, axis=1), apart / m, most / m
-
-
-def fixed_intercept(loss: Any, intercept: Any, n_tasks: int) -> list[np.ndarray]:
-    """The encodings of a fixed intercept of each task."""
-    values = np.asarray(intercept, dtype=float)
-    if values.shape != (n_tasks,) or not np.isfinite(values).all():
-        raise ValueError(f"an intercept is True, False or {n_tasks} finite numbers, one per output; got {intercept!r}")
-    if not isinstance(loss, Square):
-        raise ValueError(f"fixed intercepts need the Square loss, not {type(loss).__name__}; use True or False")
-    return [loss.encode(values[t : t + 1])[0][0] for t in range(n_tasks)]

@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from tqdm import tqdm
 
-from lawful.estimators._ranking import RankingDecoding, collect, normalized_rank_loss, solver
+from lawful.estimators._ranking import RankingDecoding, collect, solver
 from lawful.kernels import Precomputed
+from lawful.metrics import rank_loss
 from lawful.surrogates._ratings import as_ratings
 from lawful.surrogates.pairwise import PairwiseRidge
 
@@ -215,7 +216,9 @@ class ConstrainedRanker(BaseEstimator):
         positions = self.predict(X, ratings)
         if truth.shape[0] != len(positions):
             raise ValueError(f"X has {len(positions)} rows and R has {truth.shape[0]}: inconsistent numbers of queries")
-        return 1.0 - normalized_rank_loss(truth, positions)
+        losses = rank_loss(truth, positions, per_query=True)
+        losses = losses[~np.isnan(losses)]  # queries with nothing to order
+        return 1.0 - float(losses.mean()) if losses.size else float("nan")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -160,35 +160,34 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 'select_on="constrained" chooses one lambda for all outputs (their decoded errors depend on each other); '
                 'give lam_per_task=False or select_on="unconstrained"'
             )
-        self._lams = None if is_auto(self.lams) else check_grid(self.lams, "lams", 0.0, strict=True)
-        evaluator = self._evaluator(X, y, sample_weight)
+        template = ConstrainedRegressor(self.constraint, loss=self.loss, decoder=self.decoder, on_failure=self.on_failure)
+        evaluator = self._evaluator(template, X, y, sample_weight)
         results = Results(evaluator.error)
         chosen, edges = self._search(evaluator, results)
         delta, mu = self._relax(evaluator, chosen, results, edges)
         warn_edges(edges)
-        self.cv_results_ = results.columns(self._template.output_names_)
-        self._refit(X, y, sample_weight, chosen, delta, mu)
+        self.cv_results_ = results.columns(template.output_names_)
+        self._refit(template, X, y, sample_weight, chosen, delta, mu)
         return self
 
     @property
     def _per_task(self) -> bool:
         return self.select_on == "unconstrained" if self.lam_per_task == "auto" else bool(self.lam_per_task)
 
-    def _evaluator(self, X: Any, y: Any, sample_weight: Any) -> Evaluator:
+    def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
-        self._template = ConstrainedRegressor(self.constraint, loss=self.loss, decoder=self.decoder, on_failure=self.on_failure)
-        tasks = self._template._check(X, y, sample_weight)
-        X = self._template.__dict__.pop("_X")
+        tasks = template._check(X, y, sample_weight)
+        X = template.__dict__.pop("_X")
         values, _ = check_outputs(y)
         Y = values.reshape(len(values), -1)
         weight = np.where(np.isnan(Y), 0.0, check_weights(sample_weight, *Y.shape))
         return Evaluator(
             X,
             tasks,
-            self._template.constraint_,
-            self._template.loss_,
+            template.constraint_,
+            template.loss_,
             self.decoder,
-            make_folds(self.cv, X, weight > 0, self._template.output_names_, self.random_state),
+            make_folds(self.cv, X, weight > 0, template.output_names_, self.random_state),
             Error(self.scoring, Y, weight),
             np.empty(0) if self.deltas is None else check_grid(self.deltas, "deltas", 0.0, strict=False, unbounded=True),
             np.empty(0) if self.mus is None else check_grid(self.mus, "mus", 0.0, strict=False, unbounded=True),
@@ -198,6 +197,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     def _search(self, evaluator: Evaluator, results: Results) -> tuple[Candidate, list[tuple[str, str]]]:
         """Kernel, intercept and lambda, and what lies on the edge of its grid."""
         T = len(evaluator.tasks.y)
+        lams = None if is_auto(self.lams) else check_grid(self.lams, "lams", 0.0, strict=True)
         joint = self.select_on == "constrained"
         kernels, numbers = check_kernels(self.kernels)
         pairs = [(kernel, intercept) for kernel in kernels for intercept in check_intercepts(self.intercepts)]
@@ -208,7 +208,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
 
         def evaluate(kernel: Any, intercept: Any) -> tuple[Candidate, np.ndarray]:
             tuned = evaluator.tuned(kernel, intercept, self.random_state)
-            grid = AUTO_LAMS[:, None] * evaluator.level(tuned) if self._lams is None else np.tile(self._lams[:, None], (1, T))
+            grid = AUTO_LAMS[:, None] * evaluator.level(tuned) if lams is None else np.tile(lams[:, None], (1, T))
             candidate = Candidate(tuned, intercept, grid)
             return candidate, errors(candidate)
 
@@ -226,7 +226,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
             if on_edge(risks, position):
                 edges.append(("kernels", f"sigma = {numbers[position]:.3g}"))
         lam = winner.lams[at, np.arange(T)]
-        if self._lams is None:
+        if lams is None:
             winner = Candidate(winner.kernels, winner.intercept, lam * FINER[:, None])
             finer = errors(winner)
             results.add(winner, finer, evaluator.relaxed if joint else FREE)
@@ -259,7 +259,9 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 edges.append((name, f"{value:.3g}"))
         return delta, mu
 
-    def _refit(self, X: Any, y: Any, sample_weight: Any, chosen: Candidate, delta: Any, mu: Any) -> None:
+    def _refit(
+        self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any, chosen: Candidate, delta: Any, mu: Any
+    ) -> None:
         kernel: Any = chosen.kernels
         if all(k is kernel[0] for k in kernel):
             kernel = kernel[0]
@@ -271,8 +273,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         law = law if mu is None else Penalized(base, mu)
         surrogate = KernelRidge(kernel, lam=lam, intercept=chosen.intercept)
         self.best_params_ = {"kernel": kernel, "lam": lam, "intercept": chosen.intercept, "delta": delta, "mu": mu}
-        self.best_estimator_ = clone(self._template).set_params(constraint=law, surrogate=surrogate).fit(X, y, sample_weight)
-        del self._template, self._lams
+        self.best_estimator_ = clone(template).set_params(constraint=law, surrogate=surrogate).fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "output_names_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))

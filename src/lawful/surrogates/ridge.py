@@ -10,7 +10,6 @@ g_t(x) = beta_t + sum_i alpha_it(x) (y_it - beta_t), and constant columns of Z a
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from lawful._array import Array, array_namespace, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.exact import Factor, distinct
 from lawful.surrogates.groups import group_tasks, make_factor
+from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.scales import informative, tuned_kernels
 from lawful.surrogates.tuning import best_lam
 
@@ -97,7 +97,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         weights: list[Array],
     ) -> Self:
         xp = array_namespace(X)
-        Z, y, plain = self._without_base(Z, y)
+        Z, y, intercept, self._bases = without_base(self.intercept, Z, y)
         rows = [to_numpy(r) for r in rows]
         weights = [to_numpy(w) for w in weights]
         keys = [(r.tobytes(), w.tobytes()) for r, w in zip(rows, weights)]
@@ -105,7 +105,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         samples = {key: distinct(X, r, w, kernel[0]) for key, r, w in zip(keys, rows, weights)}
         tasks = [samples[key] for key in keys]
         self.lam_ = self._given_lam([w.sum() for w in weights])
-        self.kernels_ = tuned_kernels(plain, kernel, X, tasks, y, None if self._auto else self.lam_)
+        self.kernels_ = tuned_kernels(self, intercept, kernel, X, tasks, y, None if self._auto else self.lam_)
         self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
@@ -118,7 +118,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         for g in self.groups_:
             sample, Y = tasks[g[0]], xp.stack([y[t] for t in g], axis=1)
             alike = not self._auto and bool(np.all(self.lam_[g] == self.lam_[g[0]]))
-            factor = make_factor(self.kernels_[g[0]], sample, plain.intercept, self.lam_[g[0]] if alike else None)
+            factor = make_factor(self.kernels_[g[0]], sample, intercept, self.lam_[g[0]] if alike else None)
             if self._auto:
                 self.lam_[g] = self._auto_lam(factor, Y)
             lam = self.lam_[g]
@@ -208,35 +208,6 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         if len(self.kernel) != n_tasks:
             raise ValueError(f"KernelRidge has {len(self.kernel)} kernels for {n_tasks} tasks; give one, or one for each task")
         return [as_kernel(kernel) for kernel in self.kernel]
-
-    def _without_base(self, Z: list[Array], y: list[Array]) -> tuple[list[Array], list[Array], Any]:
-        """Labels minus the fixed intercept, if there is one, and this ridge with what is then left to say about intercepts."""
-        self._bases: list[np.ndarray] | None = None
-        if isinstance(self.intercept, bool | np.bool_):
-            return Z, y, self
-        try:
-            beta = np.asarray(to_numpy(self.intercept), dtype=float)
-        except (TypeError, ValueError):
-            beta = np.array(np.nan)
-        if beta.shape != (len(y),) or not np.all(np.isfinite(beta)):
-            raise ValueError(
-                f"KernelRidge(intercept={self.intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for "
-                "each output"
-            )
-        self._bases = [self._base(z, v, b) for z, v, b in zip(Z, y, beta)]
-        plain = copy.copy(self).set_params(intercept=False)
-        return [z - like(b, z)[None, :] for z, b in zip(Z, self._bases)], [v - b for v, b in zip(y, beta)], plain
-
-    @staticmethod
-    def _base(z: Array, y: Array, beta: float) -> np.ndarray:
-        """The encoding of `beta`: constant columns as they are, the labels themselves (last) replaced."""
-        columns = to_numpy(z)
-        if not (np.all(columns[:, :-1] == columns[:1, :-1]) and np.array_equal(columns[:, -1], to_numpy(y))):
-            raise ValueError(
-                "KernelRidge with a fixed intercept needs the labels themselves, as the Square loss gives them; with other "
-                "losses use intercept=True or False"
-            )
-        return np.append(columns[0, :-1], beta)
 
     def _auto_lam(self, factor: Factor, Y: Array) -> np.ndarray:
         """By leave-one-out; where that says nothing, the middle of the other tasks or the theorem's rate."""

@@ -22,7 +22,7 @@ OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
 
 
 def tuned_kernels(
-    ridge: Any, given: list[Kernel], X: Array, samples: list[Sample], y: list[Array], lam: np.ndarray | None
+    ridge: Any, intercept: bool, given: list[Kernel], X: Array, samples: list[Sample], y: list[Array], lam: np.ndarray | None
 ) -> list[Kernel]:
     """The kernel of each task of a `KernelRidge`, with numbers for length scales; one object for tasks that share it.
 
@@ -45,7 +45,7 @@ def tuned_kernels(
         np.add.at(total, sample.points[sample.group], to_numpy(weights))
     seen = total > 0
     units = input_scales(to_numpy(X)[seen], total[seen])
-    useful = [t for t in range(T) if informative(samples[t], y[t][:, None], ridge.intercept)[0]]
+    useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
     if not useful:
         return [kernel.set_params(sigma=units * np.sqrt(X.shape[1]))] * T
     rng = np.random.default_rng(ridge.random_state if ridge.random_state is not None else 0)
@@ -54,7 +54,7 @@ def tuned_kernels(
     def tuned(tasks: list[int]) -> Kernel:
         problems = gather(samples, y, tasks, lam)
         draw = np.random.default_rng(seeds[tasks[0]])
-        sigma = tune_scales(kernel, problems, units, ridge.intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
+        sigma = tune_scales(kernel, problems, units, intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
         return clone(kernel).set_params(sigma=sigma)
 
     # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs much.
