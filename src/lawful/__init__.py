@@ -4,7 +4,7 @@
 >>> model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
 """
 
-from lawful import baselines, datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates
+from lawful import baselines, datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates, theory
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.estimators import (
     ConstrainedRanker,
@@ -91,4 +91,5 @@ __all__ = [
     "sets",
     "stack_tasks",
     "surrogates",
+    "theory",
 ]

@@ -1,0 +1,73 @@
+"""The command line: `lawful reproduce ...`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import lawful
+from lawful.experiments import EXPERIMENTS, Options, StoreError, cores
+from lawful.experiments import reproduce as reproduce_experiments
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+Which = StrEnum("Which", [*EXPERIMENTS, "all"])  # type: ignore[misc]
+TRIALS, QUICK_TRIALS = 10, 2
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lawful {lawful.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn several outputs that must obey a law."""
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[Which, typer.Argument(help="Which experiment of the paper.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Under a minute each; generated stand-ins where --data is not given.")
+    ] = False,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help=f"Trials or splits.  [{TRIALS}; {QUICK_TRIALS} with --quick]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; trial k uses seed + k.")] = 0,
+    n_jobs: Annotated[
+        int, typer.Option(min=1, help="Configurations at the same time.  [all cores]", show_default=False)
+    ] = cores(),
+    data: Annotated[Path | None, typer.Option(help="Folder that holds sarcos/ and ml-100k/.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for rows and reports.")] = Path("reproduction"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+) -> None:
+    """Run the paper's experiments; rows and a report (HTML, Markdown) go to the folder --out.
+
+    A run that was killed goes on with --resume: finished rows are neither lost nor repeated.
+    """
+    console = Console()
+    chosen = {name: e for name, e in EXPERIMENTS.items() if experiment in (name, "all")}
+    options = Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
+    try:
+        page = reproduce_experiments(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
+    except (StoreError, FileNotFoundError, ImportError) as error:
+        Console(stderr=True).print(f"[bold red]lawful reproduce:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; finished rows are kept, and the same command with --resume goes on behind them")
+        raise typer.Exit(130) from None
+    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(app())
