@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 DATA ?= $(LAWFUL_DATA)
 
-.PHONY: demo test test-slow test-torch test-data lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,10 @@ test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
 	LAWFUL_DATA="$(DATA)" $(RUN) -m pytest -q -m data
 
+test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
+	$(RUN) -m pip install --quiet --editable ".[browser]"
+	$(RUN) -m pytest -q -m browser
+
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -55,8 +59,8 @@ docs: $(VENV)/.dev  ## API reference in docs/_build
 	$(RUN) -m pip install --quiet "pdoc>=14"
 	$(RUN) -m pdoc --output-directory docs/_build lawful
 
-reproduce: $(VENV)/.dev  ## the paper's synthetic experiment
-	$(RUN) benchmarks/synthetic.py --out out
+reproduce: $(VENV)/.demo  ## make reproduce DATA=folder-with-sarcos-and-ml-100k [ARGS="--trials 3 --seed 7"]; ARGS=--quick needs no data
+	$(VENV)/bin/lawful reproduce all --out reproduction --resume $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 clean:
-	rm -rf $(VENV) out docs/_build
+	rm -rf $(VENV) out reproduction docs/_build

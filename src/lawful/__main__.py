@@ -2,4 +2,5 @@
 
 from lawful.cli import app
 
-app(prog_name="lawful")
+if __name__ == "__main__":
+    app(prog_name="lawful")

@@ -13,6 +13,7 @@
     SELF                 see below                 Ciliberto, Rosasco & Rudi 2016
     Linear, Hinge, Logistic   PairwiseRanker       Duchi 2010, Herbrich 1999, Dekel 2004
     SVMStruct            StructuralRanker          Tsochantaridis 2005
+    STL (rankings)       PairwiseClassifiers       one SVM or kernel ridge for each pair of items
     -                    Popularity, MatrixFactorizationRanker     what papers forget
 
 The rankers have the interface of `ConstrainedRanker`. All others take X (n, d), y (n, T) with NaN for outputs that were not
@@ -34,6 +35,7 @@ from lawful.baselines.clustered import ClusteredMTL
 from lawful.baselines.fixed import LinearRelations, MeanRegularized
 from lawful.baselines.latent import LatentTaskStructure
 from lawful.baselines.output_kernel import OutputKernelLearning
+from lawful.baselines.pair_classifiers import PairwiseClassifiers
 from lawful.baselines.parametrized import ParametrizedRegressor
 from lawful.baselines.ranking import (
     MatrixFactorizationRanker,
@@ -54,6 +56,7 @@ __all__ = [
     "MatrixFactorizationRanker",
     "MeanRegularized",
     "OutputKernelLearning",
+    "PairwiseClassifiers",
     "PairwiseRanker",
     "ParametrizedRegressor",
     "Popularity",

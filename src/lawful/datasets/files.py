@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import loadmat
 from sklearn.utils import Bunch
 
 DISTILLATION_LAW = [
@@ -45,19 +44,3 @@ def load_distillation(folder: Any) -> Bunch:
     known = {tuple(row) for row in X}
     unseen = np.array([tuple(row) not in known for row in table[:, :3]])
     return Bunch(X=X, Y=Y, X_test=table[unseen, :3], Y_test=table[unseen, 3:], equations=DISTILLATION_LAW)
-
-
-def load_sarcos(folder: Any) -> Bunch:
-    """Inverse dynamics of a seven-joint robot arm: 21 inputs (positions, velocities, accelerations), 7 torques.
-
-    `folder` holds sarcos_inv_test.mat (4449 rows) or sarcos_inv.mat (44,484 rows) of the book "Gaussian Processes for
-    Machine Learning". The two files share rows, so all sampling should be done from one of them; the larger is preferred.
-
-    Returns a Bunch with X (n, 21), Y (n, 7).
-    """
-    name = "sarcos_inv.mat" if (Path(folder) / "sarcos_inv.mat").is_file() else "sarcos_inv_test.mat"
-    (path,) = _existing(folder, [name], "the data page of the GPML book")
-    table = next(v for k, v in loadmat(path).items() if not k.startswith("__"))
-    if table.shape[1] != 28:
-        raise ValueError(f"{path} holds a table of shape {table.shape}; 28 columns were expected")
-    return Bunch(X=table[:, :21].astype(float), Y=table[:, 21:].astype(float))

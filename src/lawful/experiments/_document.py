@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def write_report(runs: list[Run], folder: Path) -> Path:
 
 
 def write_table(run: Run, folder: Path) -> None:
-    """results.csv: the rows for a spreadsheet."""
+    """results.csv, the rows for a spreadsheet; summary.json, what they cost."""
     rows = flat(run.rows)
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
@@ -46,6 +47,9 @@ def write_table(run: Run, folder: Path) -> None:
     writer.writeheader()
     writer.writerows(rows)
     replace(folder / "results.csv", text.getvalue())
+    cost = {"rows": len(rows), "wall_s": round(run.wall(), 1), "core_s": round(run.work(), 1), "peak_mb": run.peak()}
+    means = {label: round(sum(seconds) / len(seconds), 3) for label, seconds in sorted(run.seconds().items())}
+    replace(folder / "summary.json", json.dumps({**cost, "mean_seconds": means}, indent=2) + "\n")
 
 
 def blocks(items: list[Any]) -> Iterator[Any]:

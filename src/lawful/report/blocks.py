@@ -61,7 +61,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, whether it holds in this run (None: this run cannot say), and the numbers that decide it."""
+    """A claim of the paper, whether it holds in this run (None: undecided), and the numbers that decide it."""
 
     claim: str
     holds: bool | None

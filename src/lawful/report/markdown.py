@@ -8,7 +8,7 @@ from typing import Any
 from lawful.report.blocks import Bullets, Claim, Figure, Grid, Section, Table, Text
 from lawful.report.inline import anchor
 
-VERDICT = {True: "holds", False: "does not hold", None: "this run cannot say"}
+VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 def document(title: str, summary: list[Any], sections: list[Section]) -> str:

@@ -1,0 +1,9 @@
+"""Sarcos (tab:real-data): seven torques of a robot arm from 15 points each, every system of the table run anew."""
+
+from lawful.experiments._base import Experiment
+from lawful.experiments.sarcos.pages import pages
+from lawful.experiments.sarcos.work import configurations, cost, describe, load, run
+
+SARCOS = Experiment("sarcos", "seven torques of a robot arm", configurations, load, run, cost, pages, describe)
+
+__all__ = ["SARCOS"]
