@@ -43,17 +43,15 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.dev  ## make bench DATA=folder: every figure in the README
+bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are not in results/
 	$(RUN) benchmarks/lemniscate.py
 	$(RUN) benchmarks/metrics.py --data "$(DATA)"
 	$(RUN) benchmarks/distillation.py --data "$(DATA)"
-	$(RUN) benchmarks/sarcos.py --data "$(DATA)"
 	$(RUN) -m pip install --quiet --editable ".[bench]"
 	$(RUN) benchmarks/selection.py
 	$(RUN) benchmarks/ordering.py --data "$(DATA)"
 	$(RUN) benchmarks/ranking.py --data "$(DATA)"
 	$(RUN) benchmarks/rivals.py --data "$(DATA)"
-	$(RUN) benchmarks/ranking_rivals.py --data "$(DATA)"
 
 docs: $(VENV)/.dev  ## API reference in docs/_build
 	$(RUN) -m pip install --quiet "pdoc>=14"

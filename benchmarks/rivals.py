@@ -1,13 +1,9 @@
-"""The rival systems beside ConstrainedRegressorCV: error and time on Sarcos and on the distillation column.
+"""The rival systems beside ConstrainedRegressorCV: error on the distillation column, and time.
 
-    python benchmarks/rivals.py --data FOLDER [--splits 20] [--only sarcos distillation speed]
+    python benchmarks/rivals.py --data FOLDER [--only distillation speed]
 
-FOLDER holds `sarcos` and `distillation`. Three parts:
+FOLDER holds `sarcos` and `distillation`. Two parts (`lawful reproduce sarcos` has their errors on Sarcos):
 
-sarcos        15 points for each of 7 torques, separate inputs, standardised by the training inputs; outputs divided by the
-              standard deviation of the cloud (1000 outputs, which only the systems of the lower half of the table see).
-              Every system: linear kernel, hyper-parameters by the same 5 folds (`tune`; ConstrainedRegressorCV does its own).
-              Explained variance in %, mean over tasks, and against STL.
 distillation  200 rows of 9 outputs learned with a Gaussian kernel whose length scales are tuned once (by KernelRidge); mean
               over outputs of the error in units of the standard deviation, and how much predictions break the balances.
 speed         seconds for one fit of 7 tasks x 2000 points, linear kernel with separate inputs and Gaussian with shared ones.
@@ -21,10 +17,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sarcos import split
 from sklearn.exceptions import ConvergenceWarning
 
-from lawful import ConstrainedRegressorCV, Equations, GridEdgeWarning, PointCloud, Square, stack_tasks
+from lawful import ConstrainedRegressorCV, Equations, GridEdgeWarning, stack_tasks
 from lawful.baselines import (
     ClusteredMTL,
     LatentTaskStructure,
@@ -38,78 +33,10 @@ from lawful.baselines import (
     tune,
 )
 from lawful.datasets import load_distillation, load_sarcos
-from lawful.kernels import Gaussian, Linear
-from lawful.metrics import constraint_violation, explained_variance, normalized_mse
+from lawful.kernels import Gaussian
+from lawful.metrics import constraint_violation, normalized_mse
 
 LAMS = np.logspace(-2, 2, 9)
-
-
-def leading(points, k):
-    """(T, k) principal directions of a cloud, scaled by their standard deviations: the theta of linear relations."""
-    _, s, Vt = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    return Vt[:k].T * s[:k] / np.sqrt(len(points))
-
-
-def sarcos_rivals(points):
-    """name -> (estimator, grid)."""
-    cov = np.cov(points.T) + 1e-3 * np.eye(points.shape[1])
-    ratios = {"lam1": LAMS[::2] / 10, "lam2": LAMS[::2]}
-    prices = {"lam": LAMS[::2], "n_clusters": [2, 4], "eps_between": [0.3, 1.0], "eps_within": [3.0, 10.0]}
-    return {
-        "STL, ridge": (SingleTask(), {"lam": LAMS}),
-        "STL, epsilon-SVR": (SingleTask(loss="epsilon"), {"lam": LAMS / 10}),
-        "MTL": (MeanRegularized(), {"lam": LAMS, "mu": [0.1, 1.0, 10.0]}),
-        "CMTL": (ClusteredMTL(tol=1e-3), prices),
-        "MTRL": (RelationshipLearning(tol=1e-3), ratios),
-        "MTFL": (LatentTaskStructure(tol=1e-2), {"lam": LAMS[:5] / 100, "mu": [1.0]}),
-        "FMTL, p = 2": (OutputKernelLearning(2), {"lam": LAMS / 10}),
-        "FMTL, p = 4/3": (OutputKernelLearning(4 / 3), {"lam": LAMS / 10}),
-        "FMTL, p = 8/7": (OutputKernelLearning(8 / 7), {"lam": LAMS / 10}),
-        "FMTL, p = 4/3, epsilon": (OutputKernelLearning(4 / 3, loss="epsilon"), {"lam": LAMS[::2] / 10}),
-        "A = inverse covariance": (LinearRelations(np.linalg.inv(cov)), {"lam": LAMS}),
-        "theta = 4 components": (LinearRelations(theta=leading(points, 4)), {"lam": LAMS}),
-        "Wiener shrinkage": (WienerShrinkage(points), {"lam": LAMS}),
-        "Wiener, cloud's mean": (WienerShrinkage(points, base="cloud"), {"lam": LAMS}),
-    }
-
-
-def own(points):
-    """name -> parameters of ConstrainedRegressorCV."""
-    cloud, mean = PointCloud(points), points.mean(axis=0)
-    soft = {"constraint": cloud, "mus": np.logspace(-5, 5, 30)}
-    posterior = {"constraint": cloud, "decoder": "posterior", "loss": Square(confidence=0.5), "intercepts": [True, mean]}
-    return {"NL-MTL": {"constraint": cloud}, "NL-MTL [P]": soft, "posterior": posterior}
-
-
-def sarcos(folder, splits, cv=5):
-    data = load_sarcos(folder / "sarcos")
-    runs = []
-    for seed in range(splits):
-        X, Y, points, X_test, Y_test = split(data, seed)
-        unit = points.std(axis=0)
-        Y, points, Y_test = Y / unit, points / unit, Y_test / unit
-        found = {}
-        for name, (model, grid) in sarcos_rivals(points).items():
-            begin = time.perf_counter()
-            prediction = tune(model, grid, X, Y, cv=cv, random_state=seed).best_estimator.predict(X_test)
-            found[name] = 100 * explained_variance(Y_test, prediction), time.perf_counter() - begin
-        for name, parameters in own(points).items():
-            begin = time.perf_counter()
-            settings = {"select_on": "constrained", "rule": "best", "lam_per_task": False, "random_state": seed}
-            model = ConstrainedRegressorCV(kernels=Linear(), lams=LAMS, cv=cv, **settings, **parameters)
-            found[name] = 100 * explained_variance(Y_test, model.fit(X, Y).predict(X_test)), time.perf_counter() - begin
-        runs.append(found)
-    print(
-        f"\nSarcos, 15 points a task, {splits} splits\n"
-        f"{'':<26}{'explained variance %':>22}{'against STL':>18}{'won':>8}{'s':>8}"
-    )
-    base = np.array([run["STL, ridge"][0] for run in runs])
-    for name in runs[0]:
-        value, seconds = np.array([run[name] for run in runs]).T
-        gain = value - base
-        error = gain.std(ddof=1) / np.sqrt(splits) if splits > 1 else np.nan
-        versus = f"{gain.mean():>+10.1f} +/- {error:.1f}{(gain > 0).sum():>5}/{splits}" if gain.any() else " " * 25
-        print(f"{name:<26}{value.mean():>15.1f} +/- {value.std():.1f}{versus}{seconds.mean():>8.2f}", flush=True)
 
 
 def distillation(folder, n=200):
@@ -217,8 +144,7 @@ def speed(folder, n=2000):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--only", nargs="*", default=["speed", "distillation", "sarcos"])
+    parser.add_argument("--only", nargs="*", default=["speed", "distillation"])
     options = parser.parse_args()
     warnings.simplefilter("ignore", GridEdgeWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are printed
@@ -226,8 +152,6 @@ def main() -> None:
         speed(options.data)
     if "distillation" in options.only:
         distillation(options.data)
-    if "sarcos" in options.only:
-        sarcos(options.data, options.splits)
 
 
 if __name__ == "__main__":

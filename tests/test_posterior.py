@@ -468,7 +468,7 @@ def test_doubtful_rows_warn_as_with_other_decoders():
 
 @pytest.mark.data
 def test_sarcos_gains_seven_points_over_single_tasks():
-    """15 training points for each of seven torques, a cloud of 1000 others: 8 splits of `benchmarks/sarcos.py`, paired."""
+    """15 training points for each of seven torques, a cloud of 1000 others: 8 splits, paired."""
     data = load_sarcos(Path(os.environ["LAWFUL_DATA"]) / "sarcos")
     gains = []
     for seed in range(8):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from lawful import ConstrainedRanker
 from lawful.experiments._base import Clock, Options
+from lawful.experiments._paired import Paired
 from lawful.experiments.ranking import RANKING
 from lawful.experiments.ranking.pages import claim, pages
 from lawful.experiments.ranking.problem import Users, losses, make_problem, orders
 from lawful.experiments.ranking.small import Films, most_rated
-from lawful.experiments.ranking.summary import Paired, collect, paired
+from lawful.experiments.ranking.summary import collect, paired
 from lawful.experiments.ranking.words import OMEGA, TASKS
 from lawful.experiments.ranking.work import FULL, GENERATED, PARTS
 from lawful.report.blocks import Bullets, Claim, Figure, Grid, Table, Text
@@ -146,7 +146,7 @@ def test_rows(measured):
 @pytest.mark.parametrize("trials", [1, 2])
 def test_pages(data, measured, trials):
     rows = [row for row in measured[0] if row["trial"] < trials]
-    sections = pages(rows, measured[1], QUICK, data)
+    sections = pages(rows, measured[1], QUICK, RANKING.describe(data))
     assert len({section.title for section in sections}) == len(sections)
     found = blocks_of(sections)
     assert any("not MovieLens" in block.text for block in found if isinstance(block, Text))
@@ -172,7 +172,7 @@ def test_pages(data, measured, trials):
 
 def test_pages_of_an_unfinished_run(data, measured):
     rows = [row for row in measured[0] if row["protocol"] == "A" and row["part"] in ("nlmtl", "self")]
-    found = blocks_of(pages(rows, {}, QUICK, data))
+    found = blocks_of(pages(rows, {}, QUICK, RANKING.describe(data)))
     assert any(isinstance(block, Claim) and block.numbers == "not in these rows" for block in found)
     for block in found:
         if isinstance(block, Figure):
@@ -180,9 +180,8 @@ def test_pages_of_an_unfinished_run(data, measured):
 
 
 def test_real_data_are_not_called_generated(measured):
-    real = Bunch(generated=False)
     rows = [{**row, "films": 150} for row in measured[0]]
-    sections = pages(rows, {}, QUICK, real)
+    sections = pages(rows, {}, QUICK, [])
     assert "150 most rated films" in sections[0].blocks[0].text
     assert any("Popularity" in item for item in sections[-1].blocks[0].items)
     assert not any("not MovieLens" in b.text for b in blocks_of(sections) if isinstance(b, Text))
@@ -199,12 +198,12 @@ def test_claims_follow_the_numbers():
             for p, gaps in (("A", gaps_a), ("B", gaps_b))
         }
 
-    better, worse, unclear = [0.010, 0.011, 0.009], [-0.010, -0.011, -0.009], [0.01, -0.02, 0.012]
+    better, worse, unclear = [0.010, 0.011, 0.009], [-0.010, -0.011, -0.009], [0.02, -0.01, 0.012]
     for a, b, holds in ((better, better, True), (better, worse, False), (better, unclear, None), (worse, unclear, False)):
-        told = claim("mine beats rival", [("", "mine", "rival")], found(a, b), generated=False)
+        told = claim("mine beats rival", [("", "mine", "rival")], found(a, b), stand_in=False)
         assert told.holds is holds
         assert "3 of 3 trials" in told.numbers or a is not better
-        assert claim("the same", [("", "mine", "rival")], found(a, b), generated=True).holds is None
+        assert claim("the same", [("", "mine", "rival")], found(a, b), stand_in=True).holds is None
     d = Paired(np.array(better))
     assert d.mean == pytest.approx(0.01) and d.error == pytest.approx(0.001 / np.sqrt(3)) and d.won == 3
     assert Paired(np.array([0.5])).error is None and Paired(np.array([0.5])).verdict is None

@@ -16,12 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from lawful.datasets import make_arm
 from lawful.experiments._base import Options
+from lawful.experiments._paired import Paired, all_of
 from lawful.experiments._runner import one
 from lawful.experiments.paper import SARCOS as PAPER
 from lawful.experiments.sarcos import SARCOS
 from lawful.experiments.sarcos import work as module
 from lawful.experiments.sarcos.splits import draw
-from lawful.experiments.sarcos.summary import Paired, all_of, paired
 from lawful.experiments.sarcos.systems import SYSTEMS, expected, rivals
 from lawful.report.blocks import Claim, Figure, Grid, Table, Text
 
@@ -227,11 +227,9 @@ def both(rows):
 
 @pytest.mark.parametrize("kind", ["quick", "one split", "full"])
 def test_pages(rows, both, data, kind, tmp_path):
-    if kind == "full":
-        data = copy.copy(data)
-        data.file = "sarcos_inv_test.mat"
-    used = {"quick": rows, "one split": both[:1], "full": full_rows(both)}[kind]
-    sections = SARCOS.pages(used, {"STL": [0.1, 0.3], "MTRL": [1.0]}, QUICK, data)
+    full = [{**row, "file": "sarcos_inv_test.mat"} for row in full_rows(both)]
+    used = {"quick": rows, "one split": both[:1], "full": full}[kind]
+    sections = SARCOS.pages(used, {"STL": [0.1, 0.3], "MTRL": [1.0]}, QUICK, SARCOS.describe(data))
     found = list(blocks(sections))
     claims = [b for b in found if isinstance(b, Claim)]
     assert len(claims) == 6 and all(any(ch.isdigit() for ch in c.numbers) for c in claims)
@@ -257,19 +255,16 @@ def test_pages(rows, both, data, kind, tmp_path):
 def test_claims_follow_the_numbers(both, data):
     """Rows in which NL-MTL is best by far, then worst: the same sentences, other verdicts."""
 
-    data = copy.copy(data)
-    data.file = "sarcos_inv_test.mat"
-
     def claimed(shift, order):
         changed = []
         for k in range(4):
-            row = copy.deepcopy({**both[0], "seed": k})
+            row = copy.deepcopy({**both[0], "seed": k, "file": "sarcos_inv_test.mat"})
             for system in SYSTEMS:
                 level = PAPER[system.paper][0] if order and system.paper else 50.0
                 level += shift if system.name.startswith("NL-MTL[") else -0.1 * shift if system.name == "NL-MTL" else 0.0
                 row["results"]["systems"][system.name]["ev"] = level + 0.1 * k
             changed.append(row)
-        return [b.holds for b in blocks(SARCOS.pages(changed, {}, QUICK, data)) if isinstance(b, Claim)]
+        return [b.holds for b in blocks(SARCOS.pages(changed, {}, QUICK, SARCOS.describe(data))) if isinstance(b, Claim)]
 
     assert claimed(10.0, False)[:5] == [True] * 5
     assert claimed(-10.0, False)[:4] == [False] * 4
@@ -277,11 +272,11 @@ def test_claims_follow_the_numbers(both, data):
 
 
 def test_paired_differences():
-    d = paired(np.array([3.0, 5.0, 4.0]), np.array([1.0, 5.0, 1.0]))
+    d = Paired(np.array([2.0, 0.0, 3.0]))
     assert (d.mean, d.won, d.n) == (pytest.approx(5 / 3), 2, 3)
     assert d.error == pytest.approx(np.std([2, 0, 3], ddof=1) / np.sqrt(3)) and d.verdict is None
-    assert Paired(-1.0, 0.1, 0, 5).verdict is False and Paired(1.0, 0.1, 5, 5).verdict is True
-    single = paired(np.array([2.0]), np.array([1.0]))
+    assert Paired(np.array([-1.0, -1.1])).verdict is False and Paired(np.array([1.0, 1.1])).verdict is True
+    single = Paired(np.array([1.0]))
     assert str(single) == "+1.0 ± n/a" and single.verdict is None
     assert all_of([True, True]) is True and all_of([True, None]) is None and all_of([None, False]) is False
 

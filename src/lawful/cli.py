@@ -41,11 +41,11 @@ def reproduce(
         bool, typer.Option("--quick", help="Under a minute each; generated stand-ins where --data is not given.")
     ] = False,
     trials: Annotated[
-        int | None, typer.Option(min=1, help=f"Trials or splits.  [{TRIALS}; {QUICK_TRIALS} with --quick]")
+        int | None, typer.Option(min=1, help=f"Trials or splits (default: {TRIALS}, with --quick {QUICK_TRIALS}).")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed; trial k uses seed + k.")] = 0,
     n_jobs: Annotated[
-        int, typer.Option(min=1, help="Configurations at the same time.  [all cores]", show_default=False)
+        int, typer.Option(min=1, help="Configurations at the same time (default: all cores).", show_default=False)
     ] = cores(),
     data: Annotated[Path | None, typer.Option(help="Folder that holds sarcos/ and ml-100k/.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for rows and reports.")] = Path("reproduction"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +46,20 @@ class Clock:
             self.seconds[label] = self.seconds.get(label, 0.0) + time.perf_counter() - start
 
 
+def nothing_to_tell(data: Any) -> list[str]:
+    return []
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of the paper.
 
     configurations(options) -> list of flat JSON-able dicts, all different, in the order in which rows are kept
-    load(options) -> data, called once in each worker process; (title, lines) of what it is come from `describe(data)`
+    load(options) -> data, called once in each worker process; describe(data) -> what it is, in words
     run(configuration, data, clock) -> results (JSON-able, no times, the same bytes for the same configuration)
     cost(configuration) -> seconds it takes, roughly: for the time left
-    pages(rows, seconds, options, data) -> sections of the report; `seconds` maps a label of the clock to its times
+    pages(rows, seconds, options, told) -> sections of the report; `seconds` maps a label of the clock to its times, `told` is
+        what `describe` said: a report needs rows, not data
     """
 
     name: str
@@ -63,5 +68,5 @@ class Experiment:
     load: Callable[[Options], Any]
     run: Callable[[dict[str, Any], Any, Clock], dict[str, Any]]
     cost: Callable[[dict[str, Any]], float]
-    pages: Callable[[list[Row], dict[str, list[float]], Options, Any], list[Section]]
-    describe: Callable[[Any], list[str]] = field(default=lambda data: [])
+    pages: Callable[[list[Row], dict[str, list[float]], Options, list[str]], list[Section]]
+    describe: Callable[[Any], list[str]] = nothing_to_tell

@@ -21,7 +21,7 @@ PAPER = 'Ciliberto, Rudi, Rosasco, Pontil, "Consistent Multitask Learning with N
 def write_report(runs: list[Run], folder: Path) -> Path:
     """report.html, report.md and figures/ in `folder`; the path of the page."""
     title = "Reproduction: " + (runs[0].experiment.title if len(runs) == 1 else "the paper's experiments")
-    pages = [(run, run.experiment.pages(run.rows, run.seconds(), run.options, run.data)) for run in runs]
+    pages = [(run, run.experiment.pages(run.rows, run.seconds(), run.options, run.asked["data"])) for run in runs]
     several = len(runs) > 1
     sections = [
         Section(f"{run.experiment.name.capitalize()}: {s.title}", s.blocks) if several else s
@@ -73,7 +73,7 @@ def asked(runs: list[Run]) -> list[Any]:
     """What was asked, in a few lines."""
     quick = any(run.options.quick for run in runs)
     lines = [f"`{run.sessions[-1]['command']}`" for run in runs]
-    lines += [f"{run.experiment.name}: {line}" for run in runs for line in run.experiment.describe(run.data)]
+    lines += [f"{run.experiment.name}: {line}" for run in runs for line in run.asked["data"]]
     found: list[Any] = [Text(f"A reproduction by `lawful` of {PAPER}. What was asked:"), Bullets(lines)]
     if quick:
         found.append(

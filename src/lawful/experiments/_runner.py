@@ -39,7 +39,6 @@ class Run:
 
     experiment: Experiment
     options: Options
-    data: Any
     rows: list[Row]
     times: list[dict[str, Any]]
     sessions: list[dict[str, Any]]
@@ -89,7 +88,7 @@ def run(experiment: Experiment, options: Options, out: Path, *, n_jobs: int = 1,
                 store.add(configuration, results, {**times, "at": round(time.monotonic() - start, 3)})
                 advance(configuration)
         rows = store.finish()
-        return Run(experiment, options, data, rows, store.times(), store.sessions, asked)
+        return Run(experiment, options, rows, store.times(), store.sessions, asked)
 
 
 def results_of(

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from lawful.experiments._base import Options, Row
+from lawful.experiments._paired import RULE, all_of, spread
 from lawful.experiments.paper import RANKING as PAPER
 from lawful.experiments.ranking import figures
-from lawful.experiments.ranking.summary import OURS, PLAIN, Losses, chosen, collect, mean_of, paired, values, with_deviation
+from lawful.experiments.ranking.summary import OURS, PLAIN, Losses, chosen, collect, mean_of, paired, values
 from lawful.experiments.ranking.systems import GRIDS
 from lawful.experiments.ranking.words import OMEGA, TASKS, differs, setting
+from lawful.experiments.ranking.work import GENERATED
 from lawful.report.blocks import Bullets, Claim, Figure, Grid, Section, Table, Text
 
 # label, name in the rows, name in the paper's table
@@ -55,16 +57,16 @@ RIVALS = ("Linear", "Hinge", "Logistic", "SVMStruct")
 HIDDEN = ("STL, SVM, half", "STL, ridge, half", "number of ratings", "random order", "MTRL", "factor prior alone")
 
 
-def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, data: Any) -> list[Section]:
+def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, told: list[str]) -> list[Section]:
     every = {protocol: collect(rows, protocol) for protocol in ("A", "B")}
     few = {protocol: collect(rows, protocol, few=True) for protocol in ("A", "B")}
     return [
-        Section("Films for users: what was run", [*warning(data, rows), Bullets(setting(*size(rows)))]),
-        Section("What the paper claims", claims(every, few, data.generated)),
+        Section("Films for users: what was run", [*warning(rows), Bullets(setting(*size(rows)))]),
+        Section("What the paper claims", claims(every, few, generated(rows))),
         Section("The table", table_blocks(every, rows)),
         Section("Trial by trial", [trial_figures(every)]),
         Section("MTRL, on the most rated films", few_blocks(few, rows)),
-        Section("What differs and why", [Bullets(reasons(every, rows, data)), *times(seconds)]),
+        Section("What differs and why", [Bullets(reasons(every, rows)), *times(seconds)]),
     ]
 
 
@@ -73,8 +75,13 @@ def size(rows: list[Row]) -> tuple[int, int, int, int]:
     return first["train"], first["test"], first["films"], len({row["seed"] for row in rows})
 
 
-def warning(data: Any, rows: list[Row]) -> list[Text]:
-    if data.generated:
+def generated(rows: list[Row]) -> bool:
+    """Whether these are the stand-in: its number of films is no other's."""
+    return rows[0]["films"] == GENERATED["films"]
+
+
+def warning(rows: list[Row]) -> list[Text]:
+    if generated(rows):
         text = "**Generated ratings, not MovieLens: no number here says anything about the paper's claims.** Pass `--data`."
         return [Text(text)]
     if rows[0]["films"] < 1682:
@@ -85,12 +92,12 @@ def warning(data: Any, rows: list[Row]) -> list[Text]:
 # --------------------------------------------------------------------------------------------------------------- claims
 
 
-def claims(every: dict[str, Losses], few: dict[str, Losses], generated: bool) -> list[Any]:
+def claims(every: dict[str, Losses], few: dict[str, Losses], stand_in: bool) -> list[Any]:
     blocks: list[Any] = [
         Text(
             "N1 of NL-MTL against N1 of the rival; in brackets the rival's less NL-MTL's on the same splits, mean ± standard "
-            "error, and the trials in which NL-MTL is better. A claim holds where that mean is above two standard errors under "
-            "both protocols; it fails where it is below minus two under one of them; else it is undecided."
+            "error, and the trials in which NL-MTL is better. Both protocols must agree. "
+            f"{RULE}"
         )
     ]
     for title, mine in (("NL-MTL", "NL-MTL"), ("NL-MTL with our defaults", "NL-MTL+")):
@@ -110,11 +117,11 @@ def claims(every: dict[str, Losses], few: dict[str, Losses], generated: bool) ->
         ]
         if mine == "NL-MTL":
             compared.append((f"{title} beats MTRL, on the most rated films", [("", best, "MTRL")], few))
-        blocks += [claim(*c, generated) for c in compared]
+        blocks += [claim(*c, stand_in) for c in compared]
     return blocks
 
 
-def claim(text: str, pairs: list[tuple[str, str, str]], found: dict[str, Losses], generated: bool) -> Claim:
+def claim(text: str, pairs: list[tuple[str, str, str]], found: dict[str, Losses], stand_in: bool) -> Claim:
     """Decided by the first of `pairs` (decoder, mine, rival); the others are told beside it."""
     parts, verdicts = [], []
     for k, (decoder, mine, rival) in enumerate(pairs):
@@ -126,9 +133,7 @@ def claim(text: str, pairs: list[tuple[str, str, str]], found: dict[str, Losses]
             parts.append(f"{protocol}{', ' + decoder if decoder else ''}: {both} ({d}; {d.won} of {len(d.differences)} trials)")
             if k == 0:
                 verdicts.append(d.verdict)
-    holds = None
-    if verdicts and not generated:
-        holds = False if False in verdicts else None if None in verdicts else True
+    holds = all_of(verdicts) if verdicts and not stand_in else None
     return Claim(text, holds, "; ".join(parts) or "not in these rows")
 
 
@@ -148,7 +153,7 @@ def table(
             continue
         less = [str(paired(found, name, mine)) if name != mine and mine in found else "-" for mine in references.values()]
         others = " / ".join(f"{mean_of(found, name, k):.3f}" for k in ("N2", "N3"))
-        lines.append([label, printed, with_deviation(values(found, name), digits), others, *less])
+        lines.append([label, printed, spread(values(found, name), digits), others, *less])
         means.append(mean_of(found, name))
     bold = frozenset({(int(np.argmin(means)), 2)}) if np.isfinite(means).any() else frozenset()
     return Table(["system", "paper", "N1", "N2 / N3", *references], lines, caption, bold)
@@ -244,11 +249,11 @@ def few_blocks(few: dict[str, Losses], rows: list[Row]) -> list[Any]:
 # ---------------------------------------------------------------------------------------------------------------- words
 
 
-def reasons(every: dict[str, Losses], rows: list[Row], data: Any) -> list[str]:
+def reasons(every: dict[str, Losses], rows: list[Row]) -> list[str]:
     popularity = mean_of(every["A"], "popularity") if "popularity" in every["A"] else None
     shares = [row["results"]["undecided"] for row in rows if row["part"] == "stl"]
     lowest = min(mean for mean, _ in PAPER.values())
-    return differs(popularity, lowest, float(np.mean(shares)) if shares else None, data.generated)
+    return differs(popularity, lowest, float(np.mean(shares)) if shares else None, generated(rows))
 
 
 def times(seconds: dict[str, list[float]]) -> list[Any]:

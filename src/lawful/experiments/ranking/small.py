@@ -1,4 +1,8 @@
-"""MTRL on the most rated films: its T x T matrix of tasks, T = D (D - 1) / 2, allows no more. Its rivals on the same films.
+"""MTRL on the most rated films, as many as half a minute or so a split allows, and its rivals on the same films.
+
+MTRL learns a T x T matrix, T = D (D - 1) / 2. With Omega = I/T its penalty is (lam1 + T lam2)/2 |f|^2, so that (lam1, lam2) =
+2 lambda (1 - rho, rho/T) has the size of a ridge lambda, of which the share rho is coupling. The sizes tried are those around
+the one that single-task ridges chose, with half and with nothing but coupling; without coupling MTRL is STL, and may be that.
 
 All systems get the same kernel matrix between users, made of all their ratings (A) and demographics; they differ in what they
 do with the comparisons of these D films.
@@ -27,7 +31,7 @@ from lawful.surrogates.factors import Popularity
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 MACHINES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-COUPLED = ((0.0, 0.1), (0.1, 0.01), (0.1, 0.1), (1.0, 0.1))  # (lam1, lam2)
+COUPLED = ((1.0, 0.0), (1 / 3, 0.5), (1.0, 0.5), (3.0, 0.5), (1 / 3, 1.0), (1.0, 1.0), (3.0, 1.0))  # (times lambda, rho)
 LOOSE, TIGHT, ROUNDS = 1e-2, 1e-3, 60  # gaps of MTRL while lam is chosen and in the last fit, as shares; rounds
 GIVEN: dict[str, Any] = {"kernel": Precomputed(), "constant": False, "similarity": 0.0}
 
@@ -111,18 +115,21 @@ def relations(trial: Films, final: Films, results: Results) -> None:
     task[np.triu_indices(D, 1)] = np.arange(D * (D - 1) // 2)
     model = RelationshipLearning(kernel=Precomputed(), max_iter=ROUNDS)
 
-    def fitted(strengths: tuple[float, float], at: Films, tol: float) -> np.ndarray:
+    ridge, T = results["chosen"]["STL, ridge"], D * (D - 1) // 2
+
+    def fitted(strength: tuple[float, float], at: Films, tol: float) -> np.ndarray:
+        size, rho = 2 * ridge * strength[0], strength[1]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is in the results
-            model.set_params(lam1=strengths[0], lam2=strengths[1], tol=tol).fit(at.K, at.comparisons())
+            model.set_params(lam1=size * (1 - rho), lam2=size * rho / T, tol=tol).fit(at.K, at.comparisons())
         return model.predict(at.cross)
 
     def answers(F: np.ndarray, at: Films) -> np.ndarray:
         user, p, q = at.asked.T
         return F[user, task[p, q]]
 
-    strengths = choose(COUPLED, lambda s: pair_loss(trial.truth, answers(fitted(s, trial, LOOSE), trial)))
-    F = fitted(strengths, final, TIGHT)
+    strength = choose(COUPLED, lambda s: pair_loss(trial.truth, answers(fitted(s, trial, LOOSE), trial)))
+    F = fitted(strength, final, TIGHT)
     results["losses"]["MTRL"] = pair_losses(final.truth, answers(F, final))
     positions = np.empty((len(F), D), dtype=np.int64)
     for row, f in zip(positions, F):
@@ -130,5 +137,5 @@ def relations(trial: Films, final: Films, results: Results) -> None:
         S[np.triu_indices(D, 1)] = f
         row[order(S - S.T, "insertion", bound=False).order] = np.arange(D)
     results["losses"]["MTRL, insertion"] = losses(final.truth, positions=positions)
-    results["chosen"]["MTRL"] = f"{strengths[0]:g}, {strengths[1]:g}"
+    results["chosen"]["MTRL"] = f"{ridge * strength[0]:.3g}, share {strength[1]:g}"
     results["gap of MTRL"] = float(f"{model.gap_ / model.objective_:.2g}")

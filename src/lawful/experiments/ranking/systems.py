@@ -22,7 +22,7 @@ PAPER: dict[str, Any] = {"prior": None, "ridge": "n_lambda", "targets": "differe
 DECODERS = ("insertion", "eades")
 GRIDS: dict[str, tuple] = {
     "NL-MTL": (0.3, 1.0, 3.0, 10.0, 30.0),
-    "SELF": (1.0, 10.0, 100.0, 1000.0),
+    "SELF": (30.0, 100.0, 300.0, 1000.0, 3000.0),
     "Linear": (1e-6, 1e-5, 1e-4, 1e-3),
     "Hinge": (1e-4, 1e-3, 1e-2, 1e-1, 1.0),
     "Logistic": (1e-4, 1e-3, 1e-2, 1e-1, 1.0),

@@ -32,7 +32,7 @@ COST: dict[str, tuple[float, float]] = {
     "rankers": (17, 17),
     "stl": (8, 7),
     "scores": (4, 0.3),
-    "mtrl": (31, 7),
+    "mtrl": (45, 15),
 }
 FULL = {"train": 643, "test": 300, "films": 1682, "few": 30}
 QUICK = {"train": 300, "test": 100, "films": 150, "few": 10}

@@ -9,36 +9,40 @@ from typing import Any
 import numpy as np
 
 from lawful.experiments._base import Options, Row
+from lawful.experiments._paired import RULE
 from lawful.experiments.paper import ERRATA, SARCOS
 from lawful.experiments.sarcos import figures
-from lawful.experiments.sarcos.claims import RULE, claims
+from lawful.experiments.sarcos.claims import claims
 from lawful.experiments.sarcos.summary import Variant, variants
 from lawful.experiments.sarcos.systems import BY_NAME, SYSTEMS
-from lawful.experiments.sarcos.work import ARM, CLOUD, N_TRAIN, PRINTED_GRID, describe
+from lawful.experiments.sarcos.work import ARM, CLOUD, N_TRAIN, PRINTED_GRID
 from lawful.report.blocks import Bullets, Figure, Grid, Section, Table, Text
 
 NAMES = [system.name for system in SYSTEMS]
 SHOWN = ["STL", "MTRL", "FMTL", "NL-MTL", "NL-MTL[R]", "NL-MTL[P]", "Wiener", "posterior"]
 
 
-def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, data: Any) -> list[Section]:
+def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, told: list[str]) -> list[Section]:
     found = variants(rows)
     main = next(iter(found.values()))
     tested = claims(found)
-    if data.file == ARM:  # nothing about Sarcos can be learned from another arm
+    stand_in = rows[0]["file"] == ARM
+    if stand_in:  # nothing about Sarcos can be learned from another arm
         tested = [replace(claim, holds=None) for claim in tested]
     return [
-        Section("What the paper claims", [*stand_in(data), *tested, Text(RULE)]),
-        Section("The table", table_blocks(found, main, data)),
+        Section("What the paper claims", [*warning(stand_in), *tested, Text(RULE)]),
+        Section("The table", table_blocks(found, main, told)),
         Section("Inputs: standardised, raw, shared", input_blocks(found)),
         Section("Torques, and how far the law is relaxed", detail_blocks(found, main)),
         Section("Times and grids", grid_blocks(found, seconds)),
-        Section("What differs and why", [Bullets(differs(found, data)), Text("Errata concerned:"), Bullets(errata())]),
+        Section(
+            "What differs and why", [Bullets(differs(found, told, stand_in)), Text("Errata concerned:"), Bullets(errata())]
+        ),
     ]
 
 
-def stand_in(data: Any) -> list[Any]:
-    if data.file != ARM:
+def warning(stand_in: bool) -> list[Any]:
+    if not stand_in:
         return []
     return [
         Text(
@@ -53,7 +57,7 @@ def printed(name: str) -> str:
     return f"{SARCOS[key][0]:.1f} ± {SARCOS[key][1]:.1f}" if key else ""
 
 
-def table_blocks(found: dict[str, Variant], main: Variant, data: Any) -> list[Any]:
+def table_blocks(found: dict[str, Variant], main: Variant, told: list[str]) -> list[Any]:
     inputs = next(iter(found))
     best = max(NAMES, key=lambda name: main.ev(name).mean())
     rows = []
@@ -70,7 +74,7 @@ def table_blocks(found: dict[str, Variant], main: Variant, data: Any) -> list[An
     )
     gains = [name for name in NAMES if name != "STL" and not name.startswith("FMTL[")]
     return [
-        Text(" ".join(describe(data))),
+        Text(" ".join(told)),
         Table(["system", "paper", "ours", "pooled", "less STL", "won"], rows, caption, bold),
         Bullets([f"`{system.name}`: {system.what}" for system in SYSTEMS]),
         Grid(
@@ -172,7 +176,7 @@ def grid_blocks(found: dict[str, Variant], seconds: dict[str, list[float]]) -> l
     return [Table(["system", "seconds", "on an edge", "unsolved"], rows, caption)]
 
 
-def differs(found: dict[str, Variant], data: Any) -> list[str]:
+def differs(found: dict[str, Variant], told: list[str], stand_in: bool) -> list[str]:
     main = next(iter(found.values()))
     lines = [
         f"**STL.** The table's 40.5 is an epsilon-SVR quoted from other work. Ours, same loss: {main.spread('STL-SVR')}; "
@@ -197,8 +201,8 @@ def differs(found: dict[str, Variant], data: Any) -> list[str]:
             f"**λ.** The paper's grid [1e-9, 1] is too low for raw inputs: STL ends at λ = 1 in {edge} of {len(raw)} splits "
             f"and gets {raw.spread(stl)} instead of {raw.spread('STL')}."
         )
-    if data.file != ARM:
-        lines.append(f"**Data.** {describe(data)[-1]} The paper's own ten splits could not be found.")
+    if not stand_in:
+        lines.append(f"**Data.** {told[-1]} The paper's own ten splits could not be found.")
     return lines
 
 

@@ -23,7 +23,7 @@ class Split:
     """X (n, d), Y (n, T) with NaN to learn from; the cloud (c, T); X_test, Y_test with NaN where a row does not test a torque.
 
     Outputs are divided by the standard deviations of the training labels: the same for every system, and no system sees more
-    than it may. Explained variance does not depend on them.
+    than it may. `unit` holds them: what is added up over torques must be in torques again.
     """
 
     X: np.ndarray
@@ -31,6 +31,7 @@ class Split:
     cloud: np.ndarray
     X_test: np.ndarray
     Y_test: np.ndarray
+    unit: np.ndarray  # (T,)
     level: float  # mean of k(x, x) over the training inputs, centred: the natural unit of lambda
 
 
@@ -76,4 +77,5 @@ def draw(
         unit, level = np.where(scale > 0, scale, 1.0), float((scale > 0).sum())
     torque = np.nanstd(Y_fit, axis=0)
     torque = np.where(torque > 0, torque, 1.0)
-    return Split((X_fit - center) / unit, Y_fit / torque, Y[cloud] / torque, (X_test - center) / unit, Y_test / torque, level)
+    X_fit, X_test = (X_fit - center) / unit, (X_test - center) / unit
+    return Split(X_fit, Y_fit / torque, Y[cloud] / torque, X_test, Y_test / torque, torque, level)

@@ -65,6 +65,9 @@ SYSTEMS = [
     System("NL-MTL", "the best point of the cloud", "", cloud=True),
     System("NL-MTL[R]", "the cloud inflated by delta", "NL-MTL[R]", cloud=True),
     System("NL-MTL[P]", "distance to the cloud at price mu", "NL-MTL[P]", cloud=True),
+    System("NL-MTL, identity", "as NL-MTL, with the paper's metric and confidence", "", cloud=True),
+    System("NL-MTL[R], identity", "as [R], with the paper's metric and confidence: its tube is Euclidean", "", cloud=True),
+    System("NL-MTL[P], identity", "as [P], with the paper's metric and confidence", "", cloud=True),
     System("NL-MTL[R]+mean", "the same as [R], its ridge around an intercept or the mean of the cloud", "", cloud=True),
     System("NL-MTL[P]+mean", "the same as [P], its ridge around an intercept or the mean of the cloud", "", cloud=True),
     System("STL+mean", "ridge around the mean of the cloud", "", cloud=True),
@@ -117,10 +120,14 @@ def rivals(level: float, coarse: bool = False) -> dict[str, tuple[Any, dict[str,
 def owns(cloud: np.ndarray) -> dict[str, dict[str, Any]]:
     """name -> parameters of ConstrainedRegressorCV."""
     law, mean, half = PointCloud(cloud), cloud.mean(axis=0), Square(confidence=0.5)
+    printed = {"constraint": law, "loss": Square("identity", "scores")}  # a(x) = 1, since there is an intercept
     return {
         "NL-MTL": {"constraint": law},
         "NL-MTL[R]": {"constraint": law, "deltas": SOFT},
         "NL-MTL[P]": {"constraint": law, "mus": SOFT},
+        "NL-MTL, identity": printed,
+        "NL-MTL[R], identity": {**printed, "deltas": SOFT},
+        "NL-MTL[P], identity": {**printed, "mus": SOFT},
         "NL-MTL[R]+mean": {"constraint": law, "deltas": SOFT, "intercepts": [True, mean]},
         "NL-MTL[P]+mean": {"constraint": law, "mus": SOFT, "intercepts": [True, mean]},
         "STL+mean": {"intercepts": mean},

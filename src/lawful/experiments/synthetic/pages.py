@@ -20,7 +20,7 @@ MAIN = {"noise": "sd", "setting": "vector-valued"}  # the reading that comes fir
 PRINTED = ("STL", "MTRL", "NL-MTL")  # the methods of the paper's figure
 
 
-def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, data: Any) -> list[Section]:
+def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, told: list[str]) -> list[Section]:
     cells = gather(rows)
     return [
         Section("What the paper claims", [Text(DECIDED), *claims(cells)]),

@@ -21,7 +21,7 @@ def name_of(row: Row) -> str:
     return f"{law}, T = {row['T']}"
 
 
-def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, data: None) -> list[Section]:
+def pages(rows: list[Row], seconds: dict[str, list[float]], options: Options, told: list[str]) -> list[Section]:
     rate = [row for row in rows if row["kind"] == "rate"]
     gain = [row for row in rows if row["kind"] == "gain"]
     q = next(row["results"] for row in rows if row["kind"] == "q")
