@@ -45,6 +45,14 @@ class Result:
         self.sections = EXPERIMENTS[name].pages(self.rows, {}, self.options, asked["data"])
 
     @property
+    def session(self) -> dict[str, Any]:
+        """How it was made; a run in several sessions must have made all of them alike to be committed."""
+        first, *others = self.run["sessions"]
+        if any(s["versions"] != first["versions"] or s["command"] != first["command"] for s in others):
+            raise ValueError(f"{self.name}: its sessions differ in command or versions; run it anew")
+        return first
+
+    @property
     def claims(self) -> list[Claim]:
         return [b for b in blocks(list(self.sections)) if isinstance(b, Claim)]
 
@@ -58,8 +66,8 @@ def overview(results: list[Result]) -> str:
     for r in results:
         count = [str(sum(c.holds is verdict for c in r.claims)) for verdict in (True, False, None)]
         seeds = f"{r.options.seed} to {r.options.seed + r.options.trials - 1}"
-        rows.append([f"`lawful reproduce {r.name}`", seeds, str(len(r.rows)), minutes(r.cost["wall_s"]), *count])
-    columns = ["command", "seeds", "rows", "time on two cores", "claims that hold", "do not", "undecided"]
+        rows.append([f"`{r.session['command']}`", seeds, str(len(r.rows)), minutes(r.cost["wall_s"]), *count])
+    columns = ["command", "seeds", "rows", "wall time", "claims that hold", "do not", "undecided"]
     return write(Table(columns, rows))
 
 
@@ -116,9 +124,10 @@ def claims(results: list[Result], verdict: bool | None) -> str:
 def section() -> str:
     results = {name: Result(name) for name in EXPERIMENTS}
     every = list(results.values())
-    machines = {s["machine"] for r in every for s in r.run["sessions"]}
-    versions = dict(results["synthetic"].run["sessions"][0]["versions"])
-    made = ", ".join(f"{k} {v}" for k, v in versions.items() if k in ("python", "numpy", "scipy", "scikit-learn", "lawful"))
+    machines = {r.session["machine"] for r in every}
+    shown = ("lawful", "python", "numpy", "scipy", "scikit-learn", "numba")
+    versions = {", ".join(f"{k} {r.session['versions'][k]}" for k in shown) for r in every}
+    made = "; ".join(sorted(versions))
     parts: list[Any] = [
         overview(every),
         f"Made on {'; '.join(sorted(machines))} with {made}; rows, settings and versions are in [results](results).",
@@ -138,7 +147,7 @@ def section() -> str:
         ranking(results["ranking"]),
         f"**Claims of the paper that {VERDICT[False].replace('does', 'do')}** in these runs (numbers in the reports):",
         claims(every, False),
-        "**Undecided** (the difference is positive, but below two standard errors):",
+        "**Undecided** (the difference is within two standard errors):",
         claims(every, None),
     ]
     return "\n\n".join([BEGIN, *parts, END])

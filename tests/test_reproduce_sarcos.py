@@ -232,7 +232,7 @@ def test_pages(rows, both, data, kind, tmp_path):
     sections = SARCOS.pages(used, {"STL": [0.1, 0.3], "MTRL": [1.0]}, QUICK, SARCOS.describe(data))
     found = list(blocks(sections))
     claims = [b for b in found if isinstance(b, Claim)]
-    assert len(claims) == 6 and all(any(ch.isdigit() for ch in c.numbers) for c in claims)
+    assert len(claims) == 8 and all(any(ch.isdigit() for ch in c.numbers) for c in claims)
     assert kind == "full" or all(c.holds is None for c in claims)  # another arm says nothing about Sarcos
     assert (kind == "one split") == ("n/a" in claims[0].numbers.partition(";")[0])
     figures = [b for b in found if isinstance(b, Figure)]
@@ -266,8 +266,8 @@ def test_claims_follow_the_numbers(both, data):
             changed.append(row)
         return [b.holds for b in blocks(SARCOS.pages(changed, {}, QUICK, SARCOS.describe(data))) if isinstance(b, Claim)]
 
-    assert claimed(10.0, False)[:5] == [True] * 5
-    assert claimed(-10.0, False)[:4] == [False] * 4
+    assert claimed(10.0, False)[:7] == [True] * 7
+    assert claimed(-10.0, False)[:6] == [False] * 6
     assert claimed(0.0, True)[-1] is True and claimed(-20.0, True)[-1] is False
 
 

@@ -12,6 +12,7 @@ from lawful.experiments._base import Clock, Options
 from lawful.experiments.synthetic import SYNTHETIC, as_printed, by_default
 from lawful.experiments.synthetic._curves import STEPS, relaxed_errors
 from lawful.experiments.synthetic.cells import METHODS, SELECTIONS, gather
+from lawful.experiments.synthetic.claims import ENOUGH
 from lawful.experiments.synthetic.coupled import mtrl, penalties
 from lawful.experiments.synthetic.draw import LAWS, NOISE, draw
 from lawful.experiments.synthetic.hold_out import LAMS, RELAXED, SHAPES, SIGMAS, search, table
@@ -33,6 +34,11 @@ def laws():
 @pytest.fixture(scope="module")
 def rows(laws):
     return [{**c, "results": SYNTHETIC.run(c, laws, Clock())} for c in SYNTHETIC.configurations(QUICK)]
+
+
+def often(rows):
+    """The same rows as if they were five trials: as many as claims need."""
+    return [row | {"trial": k} for row in rows for k in range(ENOUGH)]
 
 
 def curve(law):
@@ -234,7 +240,7 @@ def test_cells_are_paired(rows):
 
 
 def test_the_report(rows):
-    sections = SYNTHETIC.pages(rows, {"STL, paper": [0.1, 0.2]}, QUICK, None)
+    sections = SYNTHETIC.pages(often(rows), {"STL, paper": [0.1, 0.2]}, QUICK, None)
     found = list(blocks(sections))
     claims = [b for b in found if isinstance(b, Claim)]
     assert len(claims) == 13
@@ -255,6 +261,13 @@ def test_the_report(rows):
         assert figure.alt and figure.caption
 
 
+def test_few_trials_decide_nothing(rows):
+    claims = [b for b in blocks(SYNTHETIC.pages(rows, {}, QUICK, None)) if isinstance(b, Claim)]
+    assert all(c.holds is None and "Undecided: a cell has 1 of the 5 trials" in c.numbers for c in claims)
+    claims = [b for b in blocks(SYNTHETIC.pages(often(rows), {}, QUICK, None)) if isinstance(b, Claim)]
+    assert all(c.holds is not None for c in claims)
+
+
 def test_claims_that_rows_cannot_decide(rows):
     small = [row | {"n": 20} for row in rows if row["n"] == 50]
     claims = [b for b in blocks(SYNTHETIC.pages(small, {}, QUICK, None)) if isinstance(b, Claim)]
@@ -266,7 +279,7 @@ def test_a_claim_that_fails_names_its_cells(rows):
     for row in spoiled:
         if row["curve"] == "circle" and row["n"] == 100 and row["setting"] == "multitask":
             row["results"]["default"]["NL-MTL"] = 2 * row["results"]["default"]["STL"]
-    claims = [b for b in blocks(SYNTHETIC.pages(spoiled, {}, QUICK, None)) if isinstance(b, Claim)]
+    claims = [b for b in blocks(SYNTHETIC.pages(often(spoiled), {}, QUICK, None)) if isinstance(b, Claim)]
     claim = next(c for c in claims if "circumference" in c.claim and "default" in c.claim)
     assert claim.holds is False
     assert "sd, multitask, n = 100 (2.00" in claim.numbers

@@ -104,6 +104,22 @@ def test_a_file_that_is_no_mat_file(tmp_path):
         load_sarcos(tmp_path)
 
 
+@pytest.mark.parametrize("how", [{}, {"do_compression": True}, {"format": "4"}])
+def test_a_file_that_was_cut_short(tmp_path, tables, how):
+    """Wherever a download ends; `loadmat` has another error for almost every place."""
+    path = tmp_path / "sarcos_inv.mat"
+    savemat(path, {"sarcos_inv": tables[0]}, **how)
+    whole = path.read_bytes()
+    for length in (0, 1, 10, 19, 60, 127, 129, 150, 180, 200, 1000, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(
+            ValueError, match=r"sarcos_inv\.mat is no \.mat file that can be read .*; get it anew from the data"
+        ):
+            load_sarcos(tmp_path)
+    path.write_bytes(whole)
+    assert len(load_sarcos(tmp_path).X) == 38
+
+
 @pytest.mark.data
 def test_the_public_test_file():
     data = load_sarcos(os.environ["LAWFUL_DATA"], "test")

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
 from lawful.experiments._store import Store, StoreError, dumps, flat, read_lines
 
 PLAN = [{"n": n, "trial": k} for k in range(2) for n in (10, 20)]
-ASKED = {"experiment": "toy", "seed": 0}
+ASKED = {"experiment": "toy", "seed": 0, "trials": 2}
 TIMES = {"seconds": 1.0, "parts": {}, "peak_mb": 1.0, "at": 1.0}
 
 
@@ -61,9 +62,22 @@ def test_an_existing_run_is_not_overwritten(tmp_path):
     before = (tmp_path / "rows.jsonl").read_bytes()
     with pytest.raises(StoreError, match="--resume"), Store(tmp_path, ASKED, PLAN, resume=False):
         pass
-    with pytest.raises(StoreError, match="seed was 0 and is 1"), Store(tmp_path, {**ASKED, "seed": 1}, PLAN, resume=True):
-        pass
+    with pytest.raises(StoreError, match="seed was 0 and is 1"):
+        Store(tmp_path, {**ASKED, "seed": 1}, PLAN, resume=True).check()
+    with pytest.raises(StoreError, match="trials was 2 and is 1"):
+        Store(tmp_path, {**ASKED, "trials": 1}, PLAN, resume=True).check()
     assert (tmp_path / "rows.jsonl").read_bytes() == before
+
+
+def test_more_trials_go_on_behind_the_first(tmp_path):
+    with Store(tmp_path, {**ASKED, "trials": 1}, PLAN[:2], resume=False) as store:
+        fill(store, PLAN[:2])
+        store.finish()
+    with Store(tmp_path, ASKED, PLAN, resume=True) as store:
+        assert store.todo() == PLAN[2:]
+        fill(store, store.todo())
+        assert len(store.finish()) == 4
+    assert json.loads((tmp_path / "run.json").read_text())["asked"]["trials"] == 2
 
 
 def test_strange_files_are_refused(tmp_path):
@@ -107,7 +121,7 @@ TOY = """
     from pathlib import Path
     from rich.console import Console
     from lawful.experiments._base import Experiment, Options
-    from lawful.experiments._runner import run
+    from lawful.experiments._runner import prepare, run
 
     def configurations(options):
         return [{"n": n, "seed": options.seed + k} for k in range(options.trials) for n in (10, 20, 50)]
@@ -120,13 +134,29 @@ TOY = """
 
     toy = Experiment("toy", "toy", configurations, lambda o: None, work, lambda c: 1.0, lambda *a: [])
     out, jobs, resume = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "resume"
-    run(toy, Options(trials=20), out, n_jobs=jobs, resume=resume, console=Console(quiet=True))
+    run(prepare(toy, Options(trials=20), out, resume=resume), n_jobs=jobs, console=Console(quiet=True))
 """
 
 
-@pytest.mark.parametrize(("jobs", "kills"), [(1, (17,)), (2, (3, 40))])
-def test_killed_runs_resume_to_the_same_bytes(tmp_path, jobs, kills):
-    """SIGKILL at several moments, then resume: the rows of an uninterrupted run, none lost, none computed twice."""
+def children(pid):
+    """Workers that a run with this process number started: they keep its session when it is gone."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            session = stat.read_text().rpartition(")")[2].split()[3]
+            if session == str(pid) and b"popen_loky" in stat.with_name("cmdline").read_bytes():
+                found.append(stat.parent.name)
+        except (FileNotFoundError, ProcessLookupError):  # it ended while we looked
+            continue
+    return found
+
+
+@pytest.mark.parametrize(("jobs", "kills", "whole_group"), [(1, (17,), True), (2, (3, 40), False)])
+def test_killed_runs_resume_to_the_same_bytes(tmp_path, jobs, kills, whole_group):
+    """SIGKILL at several moments, then resume: the rows of an uninterrupted run, none lost, none computed twice.
+
+    With two workers only the parent is killed: they must find that out and stop.
+    """
     script = tmp_path / "toy.py"
     script.write_text(textwrap.dedent(TOY))
 
@@ -140,9 +170,13 @@ def test_killed_runs_resume_to_the_same_bytes(tmp_path, jobs, kills):
         deadline = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < deadline:
             if rows.exists() and rows.read_bytes().count(b"\n") >= wanted:
-                os.killpg(process.pid, signal.SIGKILL)
+                (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
             time.sleep(0.005)
         killed += process.wait() == -signal.SIGKILL
+        deadline = time.monotonic() + 60
+        while left := children(process.pid):
+            assert time.monotonic() < deadline, f"workers of a killed run go on: {left}"
+            time.sleep(0.1)
     assert killed == len(kills)
     done = {dumps(r) for r in read_lines(rows)}
     assert kills[-1] <= len(done) < 60

@@ -141,6 +141,9 @@ def test_other_losses():
     # a comparison is -1 or 1: wrong about two of the three possible labels, whatever it is
     np.testing.assert_allclose(q_constant(Rankings(4), ZeroOne()), 2 * np.sqrt(2))
     np.testing.assert_allclose(q_constant(Reals(), ZeroOne(), n_tasks=3), 2 * np.sqrt(3))
+    # max(0, 1 - c) is at most 1 for c >= 0, however far c goes; with labels on both sides it is not bounded
+    np.testing.assert_allclose(q_constant(Box(0, np.inf), Hinge(), labels=[1], n_tasks=2), 2.0)
+    assert q_constant(Box(0, np.inf), Hinge(), n_tasks=2) == np.inf
     mixed = Mixed([Square(), Hinge()], weights=[2.0, 1.0])
     np.testing.assert_allclose(q_constant(Box(-1, 1), mixed, n_tasks=2), 2 * np.sqrt((4 * 5 + 4) / 2))
 

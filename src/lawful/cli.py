@@ -60,7 +60,7 @@ def reproduce(
     options = Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
     try:
         page = reproduce_experiments(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
-    except (StoreError, FileNotFoundError, ImportError) as error:
+    except (StoreError, OSError, ImportError) as error:
         Console(stderr=True).print(f"[bold red]lawful reproduce:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:

@@ -108,8 +108,8 @@ def count_tasks(constraint: Any, n_tasks: int | None) -> int:
 class Sizes:
     """s_t(c) = ||V* psi(c)||^2 for every task, and its derivative where there is one."""
 
-    def __init__(self, values: list[Callable[..., Any]], slopes: list[Callable[..., Any] | None], known: list[Any]) -> None:
-        self.values, self.slopes, self.known = values, slopes, known
+    def __init__(self, values: list[Callable[..., Any]], slopes: list[Callable[..., Any] | None]) -> None:
+        self.values, self.slopes = values, slopes
 
     @classmethod
     def of(cls, loss: Any, T: int, labels: Any) -> Sizes:
@@ -123,7 +123,7 @@ class Sizes:
         return cls(*map(list, zip(*(_size(losses[t], float(scale[t]), labels) for t in range(T)))))
 
     def take(self, tasks: Sequence[int]) -> Sizes:
-        return Sizes([self.values[t] for t in tasks], [self.slopes[t] for t in tasks], [self.known[t] for t in tasks])
+        return Sizes([self.values[t] for t in tasks], [self.slopes[t] for t in tasks])
 
     def __call__(self, c: np.ndarray) -> np.ndarray:
         return sum(np.asarray(value(c[:, t])) for t, value in enumerate(self.values))  # type: ignore[return-value]
@@ -136,10 +136,10 @@ class Sizes:
         return all(slope is not None for slope in self.slopes)
 
 
-def _size(loss: Loss, weight: float, labels: Any) -> tuple[Callable[..., Any], Callable[..., Any] | None, np.ndarray]:
+def _size(loss: Loss, weight: float, labels: Any) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     w = weight**2
     if isinstance(loss, Square):
-        return lambda c: w * (4 * c**2 + c**4), lambda c: w * (8 * c + 4 * c**3), np.zeros(1)
+        return lambda c: w * (4 * c**2 + c**4), lambda c: w * (8 * c + 4 * c**3)
     if labels is None:
         if not isinstance(loss, (*SIGNS, ZeroOne)):
             raise ValueError(
@@ -155,7 +155,7 @@ def _size(loss: Loss, weight: float, labels: Any) -> tuple[Callable[..., Any], C
         pairs = c[:, None], np.broadcast_to(y, (len(c), len(y)))
         return 2 * w * np.sum(np.asarray(loss(*pairs)) * np.asarray(loss.derivative(*pairs)), axis=1)  # type: ignore[attr-defined]
 
-    return value, slope if hasattr(loss, "derivative") else None, y
+    return value, slope if hasattr(loss, "derivative") else None
 
 
 Best = tuple[float, np.ndarray | None]
@@ -194,14 +194,14 @@ def _by_interval(C: Any, sizes: Sizes) -> Best:
     where = np.empty(C.n_tasks_)
     value = 0.0
     for t in range(C.n_tasks_):
-        low, high = map(float, C.interval(t))
-        if not np.isfinite([low, high]).all():
-            if sizes.slopes[t] is not None:
-                return np.inf, None
-            low, high = max(low, -1 - np.abs(sizes.known[t]).max()), min(high, 1 + np.abs(sizes.known[t]).max())
+        low, high = (float(np.clip(end, -FAR, FAR)) for end in C.interval(t))
         tried = np.array([low, high, 0.5 * (low + high), 0.4123 * low + 0.5877 * high])
         values = sizes.values[t](tried)
-        where[t], value = tried[values.argmax()], value + float(values.max())
+        best = int(values.argmax())
+        # An open end counts as infinite if s still grows there: a hinge does on one side and not on the other.
+        if abs(tried[best]) == FAR and values[best] > 1.5 * sizes.values[t](tried[[best]] / 2)[0]:
+            return np.inf, None
+        where[t], value = tried[best], value + float(values[best])
     return value, where
 
 

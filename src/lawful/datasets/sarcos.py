@@ -7,17 +7,21 @@ the other has seen its test set. `load_sarcos(files="both")` therefore gives the
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
 from sklearn.utils import Bunch
 
 __all__ = ["load_sarcos", "sarcos_files"]
 
 NAMES = {"train": "sarcos_inv.mat", "test": "sarcos_inv_test.mat"}
 PAGE = "the data page of the GPML book (gaussianprocess.org/gpml/data)"
+# What `loadmat` raises, depending on where the file ends or is damaged.
+DAMAGED = (ValueError, TypeError, IndexError, NotImplementedError, OSError, EOFError, MatReadError, zlib.error)
 COLUMNS = 28  # 7 positions, 7 velocities, 7 accelerations, 7 torques
 ABOUT = (
     "Inverse dynamics of a Sarcos arm with seven joints (S. Vijayakumar, A. D'Souza, S. Schaal): 21 inputs, the positions, "
@@ -79,7 +83,7 @@ def load_sarcos(folder: Any, files: str = "auto", *, drop_duplicates: bool = Tru
 def _table(path: Path) -> np.ndarray:
     try:
         found = [np.asarray(v) for k, v in loadmat(path).items() if not k.startswith("__")]
-    except (ValueError, TypeError, NotImplementedError, OSError) as error:
+    except DAMAGED as error:
         raise ValueError(f"load_sarcos: {path} is no .mat file that can be read ({error}); get it anew from {PAGE}") from error
     tables = [v for v in found if v.ndim == 2 and v.shape[1] == COLUMNS and v.dtype.kind in "fiu"]
     if len(tables) != 1:

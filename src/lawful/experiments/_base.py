@@ -70,3 +70,4 @@ class Experiment:
     cost: Callable[[dict[str, Any]], float]
     pages: Callable[[list[Row], dict[str, list[float]], Options, list[str]], list[Section]]
     describe: Callable[[Any], list[str]] = nothing_to_tell
+    needs_data: bool = False  # whether --data means anything to it

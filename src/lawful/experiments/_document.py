@@ -11,6 +11,7 @@ from typing import Any
 
 from lawful.experiments._runner import Run
 from lawful.experiments._store import flat, replace
+from lawful.experiments.paper import ERRATA
 from lawful.report import html, markdown
 from lawful.report.blocks import Bullets, Claim, Figure, Grid, Section, Table, Text
 from lawful.report.pictures import png
@@ -29,7 +30,7 @@ def write_report(runs: list[Run], folder: Path) -> Path:
         for s in found
     ]
     summary = [*asked(runs), *headline(pages)]
-    sections += [made(runs)]
+    sections += [Section("Errata of the paper", [Bullets([f"**{e}** {text}" for e, text in ERRATA.items()])]), made(runs)]
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for figure in figures(sections):
         (folder / "figures" / f"{figure.name}.png").write_bytes(png(figure))
@@ -112,7 +113,7 @@ def made(runs: list[Run]) -> Section:
         last = run.options.seed + run.options.trials - 1
         jobs = ", ".join(dict.fromkeys(str(s["n_jobs"]) for s in run.sessions))
         rows.append([run.experiment.name, str(len(run.rows)), f"{run.options.seed} to {last}", minutes(run.wall())])
-        rows[-1] += [minutes(run.work()), jobs, f"{run.peak():.0f} MB"]
+        rows[-1] += [minutes(run.work()), jobs, f"{run.peak():.0f} MB" if run.peak() else "not measured"]
     columns = ["experiment", "rows", "seeds", "wall time", "core time", "workers", "memory of a worker"]
     found: list[Any] = [
         Table(columns, rows, "Wall time is from start to last row, added over sessions if the run was resumed.")

@@ -1,4 +1,4 @@
-"""Differences on the same trials, and what they decide: one rule for all tables."""
+"""Differences on the same trials, and what they decide: one rule for all tables of means."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 ENOUGH = 2.0  # standard errors
 RULE = (
-    "A claim holds if the mean of the paired differences exceeds two standard errors, fails if it is not above zero, and is "
-    "undecided in between."
+    "A claim holds if the mean of the paired differences is above two standard errors, does not hold if it is below "
+    "minus two, and "
+    "is undecided in between. Splits of one data set overlap, so these standard errors are rather too small."
 )
 
 
@@ -46,11 +47,9 @@ class Paired:
     @property
     def verdict(self) -> bool | None:
         """RULE, for one difference."""
-        if self.error is None:
+        if self.error is None or abs(self.mean) <= ENOUGH * self.error:
             return None
-        if self.mean <= 0:
-            return False
-        return True if self.mean > ENOUGH * self.error else None
+        return self.mean > 0
 
     def __str__(self) -> str:
         error = "n/a" if self.error is None else f"{self.error:.{self.digits}f}"

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lawful.experiments._base import Experiment, Options
 from lawful.experiments._document import write_report, write_table
-from lawful.experiments._runner import run
+from lawful.experiments._runner import prepare, run
 from lawful.report.pictures import need_matplotlib
 
 
@@ -30,12 +30,12 @@ def reproduce(
     """
     need_matplotlib()
     out, console = Path(out), console or Console(quiet=True)
-    for experiment in experiments.values():
-        experiment.load(options)
+    every = [prepare(experiment, options, out, resume=resume) for experiment in experiments.values()]
     runs = []
-    for experiment in experiments.values():
-        done = run(experiment, options, out, n_jobs=n_jobs, resume=resume, console=console)
-        write_table(done, out / experiment.name)
-        page = write_report([done], out / experiment.name)
+    for prepared in every:
+        done = run(prepared, n_jobs=n_jobs, console=console)
+        folder = prepared.store.folder
+        write_table(done, folder)
+        page = write_report([done], folder)
         runs.append(done)
     return page if len(runs) == 1 else write_report(runs, out)

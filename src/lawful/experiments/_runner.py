@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -17,12 +18,13 @@ from typing import Any
 
 import numba
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
 from lawful.experiments._base import Clock, Experiment, Options, Row
-from lawful.experiments._store import Store
+from lawful.experiments._store import Store, StoreError
 
 try:
     import resource
@@ -65,10 +67,19 @@ class Run:
         return max((t["peak_mb"] for t in self.times), default=0.0)
 
 
-def run(experiment: Experiment, options: Options, out: Path, *, n_jobs: int = 1, resume: bool = False, console: Console) -> Run:
-    """Everything that `experiment` plans for `options`, in out/<name>."""
-    data = experiment.load(options)
-    plan = experiment.configurations(options)
+@dataclass
+class Prepared:
+    """An experiment whose request was found to be in order: its data are there, and its folder may be written to."""
+
+    experiment: Experiment
+    options: Options
+    data: Any
+    store: Store
+
+
+def prepare(experiment: Experiment, options: Options, out: Path, *, resume: bool = False) -> Prepared:
+    """Find out what is wrong with a request before the first hour of work."""
+    data = load(experiment, options)
     asked = {
         "experiment": experiment.name,
         "quick": options.quick,
@@ -76,19 +87,41 @@ def run(experiment: Experiment, options: Options, out: Path, *, n_jobs: int = 1,
         "seed": options.seed,
         "data": experiment.describe(data),
     }
-    with Store(Path(out) / experiment.name, asked, plan, resume=resume) as store:
-        todo, kept = store.todo(), len(store.rows)
+    store = Store(Path(out) / experiment.name, asked, experiment.configurations(options), resume=resume)
+    store.check()
+    return Prepared(experiment, options, data, store)
+
+
+def load(experiment: Experiment, options: Options) -> Any:
+    """The data, read on one thread like everything else."""
+    try:
+        with threadpool_limits(1):
+            return experiment.load(options)
+    except ValueError as error:
+        raise StoreError(f"{experiment.name}: the data cannot be used: {error}") from error
+
+
+def run(prepared: Prepared, *, n_jobs: int = 1, console: Console) -> Run:
+    """Everything that is planned and not yet there, in the folder of the store."""
+    experiment, options = prepared.experiment, prepared.options
+    with prepared.store as store:
+        todo, kept, plan = store.todo(), len(store.rows), store.plan
         if todo or not store.sessions:
-            store.begin(session(experiment, options, n_jobs))
+            now = session(experiment, options, n_jobs)
+            if store.sessions and store.sessions[-1]["versions"] != now["versions"]:
+                console.print(
+                    f"{experiment.name}: versions differ from those of the rows that are there; the report lists both"
+                )
+            store.begin(now)
         if kept and todo:
             console.print(f"{experiment.name}: {kept} of {len(plan)} rows are there, {len(todo)} are left")
         start = time.monotonic()
         with progress(experiment, todo, console) as advance:
-            for configuration, results, times in results_of(experiment, options, todo, n_jobs, data):
+            for configuration, results, times in results_of(experiment, options, todo, n_jobs, prepared.data):
                 store.add(configuration, results, {**times, "at": round(time.monotonic() - start, 3)})
                 advance(configuration)
         rows = store.finish()
-        return Run(experiment, options, rows, store.times(), store.sessions, asked)
+        return Run(experiment, options, rows, store.times(), store.sessions, store.asked)
 
 
 def results_of(
@@ -100,17 +133,28 @@ def results_of(
             yield one(experiment, configuration, data)
         return
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(in_worker)(experiment, options, configuration) for configuration in todo)
+    parent = os.getpid()
+    yield from pool(delayed(in_worker)(experiment, options, configuration, parent) for configuration in todo)
+    get_reusable_executor().shutdown(wait=True)  # the next experiment's memory is its own
 
 
 _loaded: dict[tuple[str, Options], Any] = {}  # a worker reads the data once
 
 
-def in_worker(experiment: Experiment, options: Options, configuration: dict[str, Any]) -> Any:
+def in_worker(experiment: Experiment, options: Options, configuration: dict[str, Any], parent: int) -> Any:
     where = (experiment.name, options)
+    if not _loaded:
+        threading.Thread(target=leave_with, args=(parent,), daemon=True).start()
     if where not in _loaded:
-        _loaded[where] = experiment.load(options)
+        _loaded[where] = load(experiment, options)
     return one(experiment, configuration, _loaded[where])
+
+
+def leave_with(parent: int) -> None:
+    """End this worker when the run was killed: nobody will write what it finds, and a resumed run wants the core."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def one(experiment: Experiment, configuration: dict[str, Any], data: Any) -> Any:
@@ -149,7 +193,11 @@ def cores() -> int:
 def session(experiment: Experiment, options: Options, n_jobs: int) -> dict[str, Any]:
     """Who ran this, with what. Folders are left out: a report may be published."""
     words = ["lawful reproduce", experiment.name, *(["--quick"] if options.quick else []), f"--trials {options.trials}"]
-    words += [f"--seed {options.seed}", f"--n-jobs {n_jobs}", *(["--data FOLDER"] if options.data else [])]
+    words += [
+        f"--seed {options.seed}",
+        f"--n-jobs {n_jobs}",
+        *(["--data FOLDER"] if options.data and experiment.needs_data else []),
+    ]
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

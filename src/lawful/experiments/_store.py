@@ -36,7 +36,7 @@ def dumps(value: Any) -> str:
 
 def replace(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.new")  # one name: a kill leaves at most one behind, and the next time takes it
     with open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
@@ -81,10 +81,25 @@ class Store:
     def path(self) -> Path:
         return self.folder / "rows.jsonl"
 
-    def __enter__(self) -> Self:
-        run = self.folder / "run.json"
-        if run.exists() and not self.resume:
+    def check(self) -> dict[str, Any] | None:
+        """What run.json says, if there is one and it may be gone on with; nothing is written."""
+        path = self.folder / "run.json"
+        if not path.exists():
+            return None
+        if not self.resume:
             raise StoreError(f"{self.folder} already holds a run; add --resume to go on with it, or name another --out folder")
+        run = json.loads(path.read_text(encoding="utf-8"))
+        before = run["asked"]
+        changed = [name for name in sorted({*before, *self.asked}) if before.get(name) != self.asked.get(name)]
+        if changed == ["trials"] and before["trials"] < self.asked["trials"]:
+            return run  # more of the same: the rows that are there belong to it
+        if changed:
+            told = "; ".join(f"{name} was {before.get(name)!r} and is {self.asked.get(name)!r}" for name in changed)
+            raise StoreError(f"{self.folder} holds a run of something else ({told}); ask for the same, or name another --out")
+        return run
+
+    def __enter__(self) -> Self:
+        self.check()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = open(self.folder / ".lock", "w")
         try:
@@ -93,8 +108,9 @@ class Store:
                     fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError as error:
                     raise StoreError(f"{self.folder} is in use by another run; wait for it, or name another --out") from error
-            if run.exists():
-                self._continue(json.loads(run.read_text(encoding="utf-8")))
+            run = self.check()
+            if run is not None:
+                self._continue(run)
             self._open()
         except BaseException:
             self._lock.close()
@@ -102,11 +118,6 @@ class Store:
         return self
 
     def _continue(self, run: dict[str, Any]) -> None:
-        before = run["asked"]
-        changed = [name for name in sorted({*before, *self.asked}) if before.get(name) != self.asked.get(name)]
-        if changed:
-            told = "; ".join(f"{name} was {before.get(name)!r} and is {self.asked.get(name)!r}" for name in changed)
-            raise StoreError(f"{self.folder} holds a run of something else ({told}); ask for the same, or name another --out")
         self.sessions = run["sessions"]
         planned = {key(c) for c in self.plan}
         for row in read_lines(self.path):
@@ -150,10 +161,10 @@ class Store:
     def finish(self) -> list[dict[str, Any]]:
         """All rows in the order of the plan, and the file likewise."""
         rows = [self.rows[key(c)] for c in self.plan]
-        replace(self.path, "".join(dumps(row) + "\n" for row in rows))
         if self._rows is not None:
-            self._rows.close()
+            self._rows.close()  # some systems do not replace an open file
             self._rows = None
+        replace(self.path, "".join(dumps(row) + "\n" for row in rows))
         return rows
 
     def times(self) -> list[dict[str, Any]]:

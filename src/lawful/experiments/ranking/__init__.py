@@ -5,5 +5,13 @@ from lawful.experiments.ranking.pages import pages
 from lawful.experiments.ranking.work import configurations, cost, describe, load, run
 
 RANKING = Experiment(
-    "ranking", "MovieLens 100k, films ranked by pairwise comparisons", configurations, load, run, cost, pages, describe
+    "ranking",
+    "MovieLens 100k, films ranked by pairwise comparisons",
+    configurations,
+    load,
+    run,
+    cost,
+    pages,
+    describe,
+    needs_data=True,
 )

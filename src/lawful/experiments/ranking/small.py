@@ -2,7 +2,8 @@
 
 MTRL learns a T x T matrix, T = D (D - 1) / 2. With Omega = I/T its penalty is (lam1 + T lam2)/2 |f|^2, so that (lam1, lam2) =
 2 lambda (1 - rho, rho/T) has the size of a ridge lambda, of which the share rho is coupling. The sizes tried are those around
-the one that single-task ridges chose, with half and with nothing but coupling; without coupling MTRL is STL, and may be that.
+the one that single-task ridges chose, with half and with nothing but coupling; without coupling MTRL is STL
+(with a bias that is not penalised), and may be that.
 
 All systems get the same kernel matrix between users, made of all their ratings (A) and demographics; they differ in what they
 do with the comparisons of these D films.

@@ -15,7 +15,7 @@ DIGITS = 4
 
 
 def collect(rows: list[Row], protocol: str, few: bool = False) -> Losses:
-    """Losses under one protocol, on all films or on the few that MTRL can take."""
+    """Losses under one protocol, on all films or on the few of the table with MTRL."""
     found: Losses = {}
     for row in rows:
         if row["protocol"] == protocol and (row["part"] == "mtrl") == few:

@@ -4,6 +4,6 @@ from lawful.experiments._base import Experiment
 from lawful.experiments.sarcos.pages import pages
 from lawful.experiments.sarcos.work import configurations, cost, describe, load, run
 
-SARCOS = Experiment("sarcos", "seven torques of a robot arm", configurations, load, run, cost, pages, describe)
+SARCOS = Experiment("sarcos", "seven torques of a robot arm", configurations, load, run, cost, pages, describe, needs_data=True)
 
 __all__ = ["SARCOS"]

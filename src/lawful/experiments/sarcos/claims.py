@@ -14,6 +14,9 @@ from lawful.report.blocks import Claim
 IN_PAPER = {system.paper: system.name for system in SYSTEMS if system.paper}
 
 
+PRINTED = ("NL-MTL[R], identity", "NL-MTL[P], identity")  # in the metric of the paper
+
+
 def versus(d: Paired) -> str:
     return f"{d} ({d.won} of {d.n} splits)"
 
@@ -24,6 +27,7 @@ def claims(found: dict[str, Variant]) -> list[Claim]:
     return [
         beats_linear(found, "NL-MTL[R]"),
         beats_linear(found, "NL-MTL[P]"),
+        *(beats_linear(found, name) for name in PRINTED if name in main),
         beats_single(found),
         relaxing(found),
         nonlinear(main),

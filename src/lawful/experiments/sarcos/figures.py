@@ -15,7 +15,7 @@ FONT = 9
 
 
 def colour(name: str) -> str:
-    return COLOURS.get(name.removesuffix("+mean") if name.startswith("NL") else name, GREY)
+    return COLOURS.get(name.removesuffix("+mean").removesuffix(", identity") if name.startswith("NL") else name, GREY)
 
 
 def label(name: str) -> str:

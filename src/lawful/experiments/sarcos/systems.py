@@ -1,10 +1,10 @@
 """The systems of the table, their grids, and how each chooses from its grid: all by the same five folds.
 
 Penalties are relative to `level`, the mean of k(x, x), so that one grid serves scaled and raw inputs. Every system has a bias
-for each torque, sees outputs in units of the standard deviations of the training labels, and chooses by the held-out squared
-error of its own predictions over the variance, mean over torques. Grids are so wide that choices on their edges are rare (they
-are counted), and the grids of couplings reach values that all but switch the coupling off: no rival is far from STL unless its
-folds wanted so.
+for each torque (or the mean of the cloud, where its name says so), sees outputs in units of the standard deviations of the
+training labels, and chooses by the held-out squared error of its own predictions over the variance, mean over torques. Grids
+are so wide that choices on their edges are rare (they are counted). MTL and MTRL can all but switch their coupling off, CMTL
+and MTFL can weaken it, FMTL has no such parameter.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from lawful.report.blocks import Claim
 
 RIVALS, VARIANTS = ("STL", "MTRL"), ("NL-MTL[R]", "NL-MTL[P]")
 LISTED = 6  # cells named one by one; more are counted
+ENOUGH = 5  # trials a cell: the median of fewer paired ratios is below 1 too easily to decide anything
 CLOSE = 1.1  # a variant that is so near to STL has fallen back on it
 
 
@@ -26,6 +27,14 @@ def claims(cells: list[Cell]) -> list[Claim]:
 
 def silent(text: str) -> Claim:
     return Claim(text, None, f"No row of this run has n >= {FROM} for it.")
+
+
+def decided(text: str, holds: bool, numbers: list[str], cells: list[Cell]) -> Claim:
+    """Undecided where a cell has too few trials."""
+    fewest = min(c.trials for c in cells)
+    if fewest >= ENOUGH:
+        return Claim(text, holds, " ".join(numbers))
+    return Claim(text, None, " ".join([*numbers, f"Undecided: a cell has {fewest} of the {ENOUGH} trials that it needs."]))
 
 
 def against(cells: list[Cell], rival: str) -> str:
@@ -53,7 +62,7 @@ def beats(text: str, cells: list[Cell]) -> Claim:
         ]
         more = f"; and {len(worse) - LISTED} more" if len(worse) > LISTED else ""
         numbers.append(f"Cells that speak against it, with their median ratios: {'; '.join(named)}{more}.")
-    return Claim(text, not worse, " ".join(numbers))
+    return decided(text, not worse, numbers, cells)
 
 
 def printed_pair(cells: list[Cell]) -> Claim:
@@ -63,7 +72,8 @@ def printed_pair(cells: list[Cell]) -> Claim:
     floor = np.median(np.concatenate([c.mse["NL-MTL"] for c in cells]))
     because = f"It cannot: the printed function does not obey the printed equation (E1), which costs an MSE of {floor:.3f}."
     numbers = [against(cells, rival) for rival in RIVALS]
-    return Claim(text, not lost(cells, *RIVALS), " ".join([*numbers, because] if lost(cells, *RIVALS) else numbers))
+    worse = bool(lost(cells, *RIVALS))
+    return decided(text, not worse, [*numbers, because] if worse else numbers, cells)
 
 
 def falls_back(how: str, cells: list[Cell]) -> Claim:
@@ -85,4 +95,4 @@ def falls_back(how: str, cells: list[Cell]) -> Claim:
             f"{np.median(free):.2f} times that of STL in the median over all trials, and above {CLOSE} times in the median of "
             f"{worse} of {len(cells)} cells."
         )
-    return Claim(text, good, " ".join(numbers))
+    return decided(text, good, numbers, cells)

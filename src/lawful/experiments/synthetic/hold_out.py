@@ -6,7 +6,7 @@ lambda are chosen before or after the projection, so both readings are kept.
 
 Where a_t(x) <= 1e-8 at a held-out input the printed b/a is rounding noise; such candidates are not decoded. With different
 weights of the outputs the projection under l_mu is another one for each mu; the search uses that of the exact law for all (the
-weights differ by a per cent or so), and the answer for the chosen mu is decoded exactly.
+weights differ little), and the answer for the chosen mu is decoded exactly.
 """
 
 from __future__ import annotations

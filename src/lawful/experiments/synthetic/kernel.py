@@ -3,7 +3,8 @@
     k(x, z) = phi(x).phi(z) + E,    |E| about 1e-13,    phi(x) = L^-1 k(pivots, x)
 
 The pivots are those of a pivoted Cholesky factor of the kernel on a fine grid of the interval, so phi depends on sigma alone.
-Ridge regressions and MTRL then cost O(n r^2) instead of O(n^3), r = 30 for sigma = 1, and change by 1e-8 or so of themselves.
+Ridge regressions and MTRL then cost O(n r^2) instead of O(n^3), r = 30 for sigma = 1, and hardly change
+(tests/test_reproduce_synthetic.py).
 """
 
 from __future__ import annotations
