@@ -31,7 +31,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-PACKAGES = ("lawful", "numpy", "scipy", "scikit-learn", "sympy", "numba", "joblib", "matplotlib")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "sympy", "numba", "joblib", "matplotlib")
 SPEAK_EVERY = 20.0  # seconds between lines where no bar can be drawn
 
 
@@ -198,7 +198,7 @@ def session(experiment: Experiment, options: Options, n_jobs: int) -> dict[str, 
         f"--n-jobs {n_jobs}",
         *(["--data FOLDER"] if options.data and experiment.needs_data else []),
     ]
-    versions = {"python": platform.python_version()}
+    versions = {"python": platform.python_version(), "lawful": sys.modules["lawful"].__version__}  # also when not installed
     for package in PACKAGES:
         try:
             versions[package] = version(package)
