@@ -132,7 +132,9 @@ def test_resuming_a_finished_run_writes_its_report_again(quick):
 
 
 @pytest.mark.xdist_group("quick")
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name", ["synthetic", "ranking", *(pytest.param(n, marks=pytest.mark.slow) for n in ("sarcos", "theory"))]
+)
 def test_killed_and_resumed_gives_the_same_bytes(quick, tmp_path, name):
     """SIGKILL in the middle, then --resume with two workers: the rows of the uninterrupted run with one."""
     whole, _ = quick

@@ -74,11 +74,12 @@ def _(block: Table) -> str:
 
     head = "".join(f'<th scope="col">{inline(c)}</th>' for c in block.columns)
     body = "\n".join(f"<tr>{cells(row, i)}</tr>" for i, row in enumerate(block.rows))
-    caption = f"<caption>{inline(block.caption)}</caption>" if block.caption else ""
+    # Above the table and not in it: a table that scrolls on a phone would take its caption along.
+    caption = f'<p class="caption above">{inline(block.caption)}</p>' if block.caption else ""
     # A region that scrolls must be reachable by keyboard.
     return (
-        f'<div class="table" tabindex="0" role="region" aria-label="{escape(block.caption or "table")}">'
-        f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'{caption}<div class="table" tabindex="0" role="region" aria-label="{escape(block.caption or "table")}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
