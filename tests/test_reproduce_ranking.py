@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from lawful import ConstrainedRanker
 from lawful.experiments._base import Clock, Options
+from lawful.experiments._document import blocks
 from lawful.experiments._paired import Paired
 from lawful.experiments.ranking import RANKING
 from lawful.experiments.ranking.pages import claim, pages
@@ -19,7 +20,7 @@ from lawful.experiments.ranking.small import Films, most_rated
 from lawful.experiments.ranking.summary import collect, paired
 from lawful.experiments.ranking.words import OMEGA, TASKS
 from lawful.experiments.ranking.work import FULL, GENERATED, PARTS
-from lawful.report.blocks import Bullets, Claim, Figure, Grid, Table, Text
+from lawful.report.blocks import Bullets, Claim, Figure, Table, Text
 
 QUICK = Options(quick=True, trials=2)
 
@@ -40,14 +41,6 @@ def measured(data):
             for label, s in clock.seconds.items():
                 seconds.setdefault(label, []).append(s)
     return rows, seconds
-
-
-def blocks_of(sections):
-    found = []
-    for section in sections:
-        for block in section.blocks:
-            found += block.figures if isinstance(block, Grid) else [block]
-    return found
 
 
 # ------------------------------------------------------------------------------------------------------------------- plan
@@ -148,7 +141,7 @@ def test_pages(data, measured, trials):
     rows = [row for row in measured[0] if row["trial"] < trials]
     sections = pages(rows, measured[1], QUICK, RANKING.describe(data))
     assert len({section.title for section in sections}) == len(sections)
-    found = blocks_of(sections)
+    found = list(blocks(sections))
     assert any("not MovieLens" in block.text for block in found if isinstance(block, Text))
     claims = [block for block in found if isinstance(block, Claim)]
     assert len(claims) == 17 and all(c.holds is None for c in claims)  # generated ratings decide nothing
@@ -172,7 +165,7 @@ def test_pages(data, measured, trials):
 
 def test_pages_of_an_unfinished_run(data, measured):
     rows = [row for row in measured[0] if row["protocol"] == "A" and row["part"] in ("nlmtl", "self")]
-    found = blocks_of(pages(rows, {}, QUICK, RANKING.describe(data)))
+    found = list(blocks(pages(rows, {}, QUICK, RANKING.describe(data))))
     assert any(isinstance(block, Claim) and block.numbers == "not in these rows" for block in found)
     for block in found:
         if isinstance(block, Figure):
@@ -184,7 +177,7 @@ def test_real_data_are_not_called_generated(measured):
     sections = pages(rows, {}, QUICK, [])
     assert "150 most rated films" in sections[0].blocks[0].text
     assert any("Popularity" in item for item in sections[-1].blocks[0].items)
-    assert not any("not MovieLens" in b.text for b in blocks_of(sections) if isinstance(b, Text))
+    assert not any("not MovieLens" in b.text for b in list(blocks(sections)) if isinstance(b, Text))
 
 
 def test_claims_follow_the_numbers():

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from lawful.datasets import make_arm
 from lawful.experiments._base import Options
+from lawful.experiments._document import blocks
 from lawful.experiments._paired import Paired, all_of
 from lawful.experiments._runner import one
 from lawful.experiments.paper import SARCOS as PAPER
@@ -23,7 +24,7 @@ from lawful.experiments.sarcos import SARCOS
 from lawful.experiments.sarcos import work as module
 from lawful.experiments.sarcos.splits import draw
 from lawful.experiments.sarcos.systems import SYSTEMS, expected, rivals
-from lawful.report.blocks import Claim, Figure, Grid, Table, Text
+from lawful.report.blocks import Claim, Figure, Table, Text
 
 QUICK = Options(quick=True, trials=2)
 
@@ -193,14 +194,6 @@ def test_the_printed_grid_ends_at_one(data):
 
 
 # --------------------------------------------------------------------------------------------------------------- pages
-
-
-def blocks(sections):
-    for section in sections:
-        for block in section.blocks:
-            yield block
-            if isinstance(block, Grid):
-                yield from block.figures
 
 
 def full_rows(rows):

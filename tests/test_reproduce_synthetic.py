@@ -9,6 +9,7 @@ from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Real
 from lawful.baselines import RelationshipLearning, SingleTask
 from lawful.decoders import decode, relaxation_path
 from lawful.experiments._base import Clock, Options
+from lawful.experiments._document import blocks
 from lawful.experiments.synthetic import SYNTHETIC, as_printed, by_default
 from lawful.experiments.synthetic._curves import STEPS, relaxed_errors
 from lawful.experiments.synthetic.cells import METHODS, SELECTIONS, gather
@@ -45,12 +46,6 @@ def curve(law):
     u, v, s, h = SHAPES[law]
     t = 2 * np.pi * np.arange(STEPS) / STEPS
     return np.c_[u * np.sin(t) + v * np.cos(t), s * np.sin(t) + h * np.sin(2 * t)]
-
-
-def blocks(items):
-    for item in items:
-        yield item
-        yield from blocks(getattr(item, "blocks", getattr(item, "figures", [])))
 
 
 # ------------------------------------------------------------------------------------------------------------------ data

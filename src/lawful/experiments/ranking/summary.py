@@ -41,10 +41,10 @@ def mean_of(found: Losses, name: str, denominator: str = "N1") -> float:
     return float(values(found, name, denominator).mean())
 
 
-def chosen(rows: list[Row], name: str, protocol: str, few: bool = False) -> list[Any]:
+def chosen(rows: list[Row], name: str, protocol: str) -> list[Any]:
     """What validation chose, trial by trial."""
     return [
         row["results"]["chosen"][name]
         for row in rows
-        if row["protocol"] == protocol and (row["part"] == "mtrl") == few and name in row["results"]["chosen"]
+        if row["protocol"] == protocol and row["part"] != "mtrl" and name in row["results"]["chosen"]
     ]
