@@ -81,7 +81,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         self.output_names_ = names or [f"y{t + 1}" for t in range(self.n_outputs_)]
         inputs = getattr(self, "feature_names_in_", None)
         inputs = list(inputs) if inputs is not None else [f"x{j + 1}" for j in range(self._X.shape[1])]
-        self.constraint_ = self._part("constraint").fit(Y2, outputs=names, inputs=inputs)
+        self.constraint_ = self._part("constraint").fit(Y2, self._X, outputs=names, inputs=inputs)
         self.loss_ = self._part("loss")
         return tasks
 

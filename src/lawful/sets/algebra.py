@@ -129,7 +129,9 @@ class Product(_Stacked):
     def __init__(self, blocks: Sequence[tuple[ConstraintSet, Sequence[int | str]]]) -> None:
         self.blocks = blocks
 
-    def fit(self, Y: Array, outputs: list[str] | None = None, inputs: list[str] | None = None) -> Self:
+    def fit(
+        self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
+    ) -> Self:
         self.n_tasks_ = int(Y.shape[1])
         Y = to_numpy(Y)
         blocks = [(part, [self._number(i, outputs) for i in idx]) for part, idx in self.blocks]
@@ -144,7 +146,7 @@ class Product(_Stacked):
         if free := [i for i in range(self.n_tasks_) if i not in set(used)]:
             blocks.append((Reals(), free))
         self.blocks_ = [
-            (clone(part).fit(Y[:, idx], outputs=outputs and [outputs[i] for i in idx], inputs=inputs), idx)
+            (clone(part).fit(Y[:, idx], X, outputs=outputs and [outputs[i] for i in idx], inputs=inputs), idx)
             for part, idx in blocks
         ]
         return self
@@ -219,11 +221,13 @@ class _Members(_OfParts):
     def __init__(self, members: Sequence[ConstraintSet]) -> None:
         self.members = members
 
-    def fit(self, Y: Array, outputs: list[str] | None = None, inputs: list[str] | None = None) -> Self:
+    def fit(
+        self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
+    ) -> Self:
         if not len(self.members):
             raise ValueError(f"{type(self).__name__} has no members; give a list of sets")
         self.n_tasks_ = int(Y.shape[1])
-        self.members_ = [clone(member).fit(Y, outputs=outputs, inputs=inputs) for member in self.members]
+        self.members_ = [clone(member).fit(Y, X, outputs=outputs, inputs=inputs) for member in self.members]
         self._learn(Y)
         return self
 

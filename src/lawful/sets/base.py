@@ -36,8 +36,10 @@ class ConstraintSet(BaseEstimator):
 
     convex = False
 
-    def fit(self, Y: Array, outputs: list[str] | None = None, inputs: list[str] | None = None) -> Self:
-        """Learn T, and whatever else the set needs, from outputs (m, T) with NaN for missing."""
+    def fit(
+        self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
+    ) -> Self:
+        """Learn T, and whatever else the set needs, from outputs (m, T), NaN = missing, and inputs (m, d)."""
         self.n_tasks_ = int(Y.shape[1])
         self._learn(Y)
         return self

@@ -65,7 +65,9 @@ class Equations(ConstraintSet):
 
     # ------------------------------------------------------------------ reading the law
 
-    def fit(self, Y: Array, outputs: list[str] | None = None, inputs: list[str] | None = None) -> Self:
+    def fit(
+        self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
+    ) -> Self:
         """Read the equations for outputs Y (m, T), NaN = missing; `outputs`, `inputs` are column names.
 
         `inputs` may be any list of names; without it the inputs x1, x2, ... up to the highest one used are known.

@@ -19,10 +19,12 @@ class _Relaxed(ConstraintSet):
 
     base: ConstraintSet
 
-    def fit(self, Y: Array, outputs: list[str] | None = None, inputs: list[str] | None = None) -> Self:
+    def fit(
+        self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
+    ) -> Self:
         self.n_tasks_ = int(Y.shape[1])
         self._check()
-        self.base_ = clone(self.base).fit(Y, outputs=outputs, inputs=inputs)
+        self.base_ = clone(self.base).fit(Y, X, outputs=outputs, inputs=inputs)
         return self
 
     def _check(self) -> None:
