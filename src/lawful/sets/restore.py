@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
-from lawful._small import add_diagonal, dot, peak, product, solve_small, total, vec_mat
+from lawful._small import add_diagonal, dot, mat_vec, peak, product, solve_small, total, vec_mat
 
 
 def constraints(C: Any, c: Array) -> tuple[Array, Array, int]:
@@ -66,11 +66,9 @@ def violation(C: Any, c: Array) -> Array:
     return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), v)
 
 
-def roundoff(values: Array, jacobian: Array, c: Array) -> Array:
-    """(m, R) the size of the terms of each function: |gamma| cannot be asked to fall below eps times this."""
-    xp = array_namespace(c)
-    sizes = [dot(abs(jacobian[:, p, :]), abs(c)) for p in range(jacobian.shape[1])]
-    return xp.maximum(xp.stack(sizes, axis=1), abs(values))
+def roundoff(jacobian: Array, c: Array) -> Array:
+    """(m, R) |J| |c|, the size of the terms of each function: it cannot be asked to fall below eps times this."""
+    return mat_vec(abs(jacobian), abs(c))
 
 
 @np.errstate(all="ignore")  # a trial may leave the domain of an equation; it is then rejected
@@ -100,8 +98,8 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
             live = is_equal[None, :] | (g > 0)
             g = xp.where(live, g, xp.zeros_like(g))
             A = xp.where(live[:, :, None], A, xp.zeros_like(A))
-        size = 1 + roundoff(g, A, now)
-        before = peak(g / size)
+        size = xp.maximum(roundoff(A, now), abs(g))
+        before = peak(g / xp.where(size > 0, size, xp.ones_like(size)))
         A = A * units[:, None, :]
         norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
         norm = xp.where(norm > 0, norm, xp.ones_like(norm))
