@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.decoders._order_bounds import subset_order
 from lawful.decoders._ordering import eades_order, insertion_order, inspect, row_sums, skew_part, weights
 from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
@@ -232,4 +232,4 @@ class ArcSet(Decoder):
                 c[row] = np.where(tie[row] < np.where(ahead, before[row], after[row]), 0.0, c[row])
             code[row] = OK if found.status == "optimal" else NOT_CONVERGED
         xp = array_namespace(reference)
-        return finish(F, C, like(c, reference), code=xp.asarray(code))
+        return finish(F, C, like(c, reference), code=xp.asarray(code, device=device_of(reference)))
