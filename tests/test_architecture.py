@@ -170,6 +170,21 @@ def test_nothing_is_evaluated(module):
             )
 
 
+CREATE = {"arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros"}  # the `_like` ones follow their model
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_new_arrays_name_their_device(module):
+    """`xp.zeros(n)` is born on the default device, wherever the caller's arrays are."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CREATE:
+            owner = node.func.value
+            generic = isinstance(owner, ast.Name) and owner.id == "xp"
+            generic |= isinstance(owner, ast.Call) and getattr(owner.func, "id", "") == "array_namespace"
+            named = {keyword.arg for keyword in node.keywords} & {"device", "copy"}  # a copy stays where it is
+            assert named or not generic, f"{module}:{node.lineno} creates an array without device="
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_module_says_what_it_is(module):
     assert ast.get_docstring(TREES[module]), f"{module} has no docstring"
