@@ -28,13 +28,15 @@ ALLOWED = {
     "tasks": set(),
     "metrics": {"_array"},
     "plots": set(),
-    "datasets": set(),
+    "_threads": set(),
+    "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
+    "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"_array", "kernels"},
+    "surrogates": {"_array", "_threads", "kernels", "ratings"},
     "decoders": {"_array", "_small", "sets", "losses.objective"},
-    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
-    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "losses", "estimators", "decoders"},
+    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "ratings"},
+    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "report": set(),
@@ -48,6 +50,7 @@ ALLOWED = {
         "kernels",
         "losses",
         "metrics",
+        "ratings",
         "sets",
         "surrogates",
         "tasks",
