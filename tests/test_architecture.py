@@ -28,13 +28,15 @@ ALLOWED = {
     "tasks": set(),
     "metrics": {"_array"},
     "plots": set(),
-    "datasets": set(),
+    "_threads": set(),
+    "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
+    "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"_array", "kernels"},
+    "surrogates": {"_array", "_threads", "kernels", "ratings"},
     "decoders": {"_array", "_small", "sets", "losses.objective"},
-    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
-    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "losses", "estimators", "decoders"},
+    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "ratings"},
+    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "report": set(),
@@ -48,6 +50,7 @@ ALLOWED = {
         "kernels",
         "losses",
         "metrics",
+        "ratings",
         "sets",
         "surrogates",
         "tasks",
@@ -168,6 +171,21 @@ def test_nothing_is_evaluated(module):
             assert (owner, function.attr) not in {("pickle", "load"), ("pickle", "loads"), ("builtins", "eval")}, (
                 f"{module}:{node.lineno} calls {owner}.{function.attr}"
             )
+
+
+CREATE = {"arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros"}  # the `_like` ones follow their model
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_new_arrays_name_their_device(module):
+    """`xp.zeros(n)` is born on the default device, wherever the caller's arrays are."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CREATE:
+            owner = node.func.value
+            generic = isinstance(owner, ast.Name) and owner.id == "xp"
+            generic |= isinstance(owner, ast.Call) and getattr(owner.func, "id", "") == "array_namespace"
+            named = {keyword.arg for keyword in node.keywords} & {"device", "copy"}  # a copy stays where it is
+            assert named or not generic, f"{module}:{node.lineno} creates an array without device="
 
 
 @pytest.mark.parametrize("module", MODULES)

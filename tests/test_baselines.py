@@ -23,12 +23,12 @@ from lawful.baselines import (
     WienerShrinkage,
     tune,
 )
-from lawful.baselines import _conjugate as conjugate
-from lawful.baselines._alternate import alternate
-from lawful.baselines._conjugate import CGSystem, make_system
-from lawful.baselines._problem import make_problem
-from lawful.baselines._structures import Clusters, Power, Relationship
-from lawful.baselines._systems import DenseSystem, PrimalSystem, SharedSystem
+from lawful.baselines.multitask import _conjugate as conjugate
+from lawful.baselines.multitask._alternate import alternate
+from lawful.baselines.multitask._conjugate import CGSystem, make_system
+from lawful.baselines.multitask._problem import make_problem
+from lawful.baselines.multitask._structures import Clusters, Power, Relationship
+from lawful.baselines.multitask._systems import DenseSystem, PrimalSystem, SharedSystem
 from lawful.estimators.folds import make_folds
 from lawful.kernels import Gaussian, Linear, Precomputed
 from lawful.tasks import split_tasks

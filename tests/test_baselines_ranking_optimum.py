@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from lawful.baselines._ranking_pairs import HingePairs, LogisticPairs, StructuralPairs, make_pairs
-from lawful.baselines._ranking_planes import simplex_quadratic
 from lawful.baselines.ranking import PairwiseRanker, StructuralRanker
+from lawful.baselines.ranking._pairs import HingePairs, LogisticPairs, StructuralPairs, make_pairs
+from lawful.baselines.ranking._planes import simplex_quadratic
 
 LOSSES = {
     "hinge": lambda a, m: a * np.maximum(1 - m, 0),
@@ -236,7 +236,7 @@ def test_more_features_than_are_factored(monkeypatch):
     """Beyond that size conjugate gradients are preconditioned by a diagonal."""
     X, R = small(14, n=30)
     reference = model("hinge").fit(X, R).objective_
-    monkeypatch.setattr("lawful.baselines._ranking_newton.DENSE", 2)
+    monkeypatch.setattr("lawful.baselines.ranking._newton.DENSE", 2)
     assert model("hinge").fit(X, R).objective_ == pytest.approx(reference, rel=2e-6)
 
 

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import (
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.kernels import Gaussian, Precomputed
 from lawful.metrics import rank_loss
-from lawful.surrogates._ratings import as_ratings
+from lawful.ratings import as_ratings
 
 PAPER = {"prior": None, "similarity": 0, "ridge": "n_lambda", "targets": "difference", "pair_weight": None}
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from lawful.decoders.arcset import Ordering, check_matrix, order
+from lawful.decoders.orders import Ordering, check_matrix, order
 
 __all__ = ["FeedbackArcSet", "LinearOrdering", "Ordering", "linear_ordering", "minimum_feedback_arc_set", "order"]
 
@@ -84,7 +84,7 @@ def minimum_feedback_arc_set(
 
     W: (D, D) non-negative weights, dense or scipy sparse; 0 means no arc. A loop p -> p is always a feedback arc.
     method: "insertion" (local search), "exact" (integer programme, about 60 items), "eades", "borda"; the other parameters are
-    those of `lawful.decoders.arcset.order`.
+    those of `lawful.decoders.orders.order`.
     """
     name = "minimum_feedback_arc_set"
     W = _dense(W, name)

@@ -31,23 +31,26 @@ intercept=False), loss=Square(metric="identity"))`` has the weights alpha(x) = (
 returns the c in the set that minimises sum_i alpha_i(x) |c - y_i|^2.
 """
 
-from lawful.baselines.clustered import ClusteredMTL
-from lawful.baselines.fixed import LinearRelations, MeanRegularized
-from lawful.baselines.latent import LatentTaskStructure
-from lawful.baselines.output_kernel import OutputKernelLearning
-from lawful.baselines.pair_classifiers import PairwiseClassifiers
-from lawful.baselines.parametrized import ParametrizedRegressor
+from lawful.baselines.multitask import (
+    ClusteredMTL,
+    LatentTaskStructure,
+    LinearRelations,
+    MeanRegularized,
+    OutputKernelLearning,
+    ParametrizedRegressor,
+    RelationshipLearning,
+    SingleTask,
+    WienerShrinkage,
+    tune,
+)
 from lawful.baselines.ranking import (
     MatrixFactorizationRanker,
+    PairwiseClassifiers,
     PairwiseRanker,
     Popularity,
     RankingFeatures,
     StructuralRanker,
 )
-from lawful.baselines.relationship import RelationshipLearning
-from lawful.baselines.single import SingleTask
-from lawful.baselines.tuning import tune
-from lawful.baselines.wiener import WienerShrinkage
 
 __all__ = [
     "ClusteredMTL",

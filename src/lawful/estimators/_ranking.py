@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lawful.decoders._ordering import insertion_order, row_sums
-from lawful.decoders.arcset import METHODS, Ordering, order, summary, tolerance
+from lawful.decoders.orders import METHODS, Ordering, fast_insertion, order, summary
 
-__all__ = ["RankingDecoding", "fast_insertion", "solver"]
+__all__ = ["RankingDecoding", "solver"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,6 @@ def collect(found: list[Ordering], items: np.ndarray, n_items: int, names: tuple
     numbers = {field: np.array([getattr(d, field) for d in found], dtype=float) for field in fields}
     status = np.array([d.status for d in found], dtype=str)
     return RankingDecoding(order=best, positions=positions, status=status, names=names, **numbers)
-
-
-def fast_insertion(S: np.ndarray, sweeps: int) -> Ordering:
-    """Borda, then insertion sweeps, for a matrix that is known to be skew and finite; without a bound."""
-    found = np.argsort(-row_sums(S), kind="stable")
-    top = float(max(S.max(), -S.min()))
-    return summary(S, insertion_order(S, found, sweeps, tolerance(S, top))[0], "insertion")
 
 
 def solver(

@@ -14,8 +14,8 @@ from tqdm import tqdm
 from lawful.estimators._ranking import RankingDecoding, collect, solver
 from lawful.kernels import Precomputed
 from lawful.metrics import rank_loss
-from lawful.surrogates._ratings import as_ratings
-from lawful.surrogates.pairwise import PairwiseRidge
+from lawful.ratings import as_ratings
+from lawful.surrogates.pairs.pairwise import PairwiseRidge
 
 __all__ = ["ConstrainedRanker"]
 
@@ -24,7 +24,7 @@ class ConstrainedRanker(BaseEstimator):
     """Rank items for a query: every pair of items is a task, and the predicted comparisons must form a total order.
 
         f(x) = argmin over total orders of the weight |S_pq(x)| of the pairs ranked against the sign of S_pq(x)
-        S_pq(x) = w (F_p(x) - F_q(x)) + sum_i k(x, x_i) c_i,pq          (see `lawful.surrogates.pairwise`)
+        S_pq(x) = w (F_p(x) - F_q(x)) + sum_i k(x, x_i) c_i,pq          (see `lawful.surrogates.pairs.pairwise`)
 
     The defaults are those that measured best. The paper's estimator (one kernel ridge problem per pair, nothing else):
 

@@ -2,7 +2,7 @@
 
 from lawful.surrogates.base import Surrogate
 from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
-from lawful.surrogates.pairwise import PairwiseRidge
+from lawful.surrogates.pairs.pairwise import PairwiseRidge
 from lawful.surrogates.primal import PrimalFactor
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.surrogates.ridge import KernelRidge

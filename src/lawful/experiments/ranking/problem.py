@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from lawful.datasets import movielens_protocol
-from lawful.decoders.arcset import order
+from lawful.decoders.orders import order
 from lawful.metrics import rank_loss
-from lawful.surrogates.factors import split_profiles
+from lawful.ratings import split_profiles
 
 DENOMINATORS = ("N1", "N2", "N3")
 HELD_OUT = 0.2  # of the training users, for the choice of lam and C

@@ -1,0 +1,109 @@
+"""What all baselines share: the checks of the data, f_t(x) = sum_i k(x, x_i) B_it + b_t, the certificate."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lawful.baselines.multitask._problem import Problem, make_problem
+from lawful.metrics import explained_variance
+from lawful.tasks import Tasks, check_outputs, split_tasks
+
+CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
+
+
+class Baseline(RegressorMixin, BaseEstimator):
+    """X (n, d), y (n, T) or (n,) with NaN where an output was not observed; `lawful.stack_tasks` joins separate data sets.
+
+    Fitted: `coef_` (d', T) when the kernel has explicit features, else `dual_coef_` (p, T) on the rows `rows_`;
+    `intercept_` (T,); `kernel_`; `objective_`, the minimum; `gap_`, a bound on how far it is above the true one.
+    """
+
+    kernel: Any
+    intercept: bool
+
+    # ------------------------------------------------------------------ data
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Tasks]:
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
+        values, names = check_outputs(y)
+        if len(values) != len(X):
+            raise ValueError(f"X has {len(X)} rows and y has {len(values)}: inconsistent numbers of samples")
+        self._single = values.ndim == 1
+        Y = values[:, None] if self._single else values
+        self.n_outputs_ = Y.shape[1]
+        self.output_names_ = names or [f"y{t + 1}" for t in range(self.n_outputs_)]
+        return X, split_tasks(Y, names, sample_weight)
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        X, tasks = self._check(X, y, sample_weight)
+        return make_problem(X, tasks, self.kernel, bool(self.intercept))
+
+    def _positive(self, name: str, zero: bool = False, infinite: bool = False) -> float:
+        """The parameter as one number above (or at) zero, or an error that says what would do."""
+        given = getattr(self, name)
+        try:
+            value = float("nan") if isinstance(given, bool | str) else float(given)
+        except (TypeError, ValueError):
+            value = float("nan")
+        if not (value > 0 or (zero and value == 0)) or (np.isinf(value) and not infinite):
+            allowed = "a number from zero" if zero else "a number above zero"
+            hint = " (inf switches the coupling off)" if infinite else ""
+            raise ValueError(f"{type(self).__name__}({name}={given!r}) will not do; give {allowed}{hint}")
+        return value
+
+    # ------------------------------------------------------------------ fitted function
+
+    def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> Self:
+        self.kernel_ = problem.kernel
+        self.__dict__.pop("coef_", None)
+        self.__dict__.pop("dual_coef_", None)
+        if primal:
+            self.coef_ = B
+        else:
+            self.dual_coef_ = B
+            self.rows_ = problem.rows
+            self._X = problem.X
+        self.intercept_ = bias
+        return self
+
+    def _certify(self, gap: float, objective: float, allowed: float, n_iter: int) -> None:
+        """Keep the certificate, and say so where it is not good enough."""
+        self.gap_, self.objective_, self.n_iter_ = float(gap), float(objective), int(n_iter)
+        if not gap <= allowed:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {n_iter} iterations with a duality gap of {gap:.2e} "
+                f"({gap / max(abs(objective), 1e-300):.1e} of the objective); raise max_iter, tol or lam",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _values(self, X: np.ndarray) -> np.ndarray:
+        if hasattr(self, "coef_"):
+            return self.kernel_.features(X) @ self.coef_ + self.intercept_
+        size = max(1, CROSS_ENTRIES // len(self.rows_))
+        pieces = [
+            self.kernel_.cross(X[i : i + size], self._X, self.rows_) @ self.dual_coef_ for i in range(0, max(len(X), 1), size)
+        ]
+        return np.concatenate(pieces) + self.intercept_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(m, T), or (m,) when fitted on a single column."""
+        check_is_fitted(self)
+        out = self._values(validate_data(self, X, dtype=np.float64, reset=False))
+        return out[:, 0] if self._single else out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
+        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.input_tags.pairwise = type(getattr(self, "kernel", None)).__name__ == "Precomputed"
+        return tags

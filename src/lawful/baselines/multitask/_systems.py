@@ -1,0 +1,195 @@
+"""Least squares for a given matrix C of the tasks, the step inside most baselines:
+
+    min over f, b of   sum_it omega_it (Y_it - f_t(x_i) - b_t)^2 + lam sum_ts (C^-1)_ts <f_t, f_s>
+
+Its solution is f_t = sum_s C_ts g_s, g_s = sum_i A_is k(x_i, .), with residual R = Y - K A C - 1 b' = lam A / omega where a
+task was observed, A = 0 elsewhere, and 1'A = 0 when there is an intercept. C may be singular: f then stays in its range.
+Four ways, none of which forms the nT x nT system unless it is small:
+
+    PrimalSystem   explicit features phi (d):  W = V R', C = R R', d T unknowns (shared inputs: eigenvectors of phi'phi)
+    SharedSystem   all tasks on the same rows: eigenvectors of K and of C,  O(p^3) once, then O(p^2 T) for every C
+    DenseSystem    few observations:           Cholesky of K o C + lam / omega
+    CGSystem       (module `_conjugate`)       products K A C, preconditioned by every task's own Cholesky factor
+
+`Solution` holds what the alternating methods and certificates need, recomputed from f and not believed: b, the residual,
+a feasible dual point A, <f_t, f_s> and A'KA.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from lawful._array import eigh
+from lawful.baselines.multitask._problem import Problem
+
+PRIMAL_UNKNOWNS = 4000  # d T
+DENSE_POINTS = 2500  # observations
+
+
+@dataclass
+class Solution:
+    B: np.ndarray  # weights of the features (d, T), or of the kernel (p, T)
+    bias: np.ndarray
+    residual: np.ndarray
+    A: np.ndarray
+    gram: np.ndarray  # <f_t, f_s>
+    dual_gram: np.ndarray  # A'KA
+    loss: float
+
+    def dual(self, problem: Problem, lam: float) -> float:
+        """2 lam <A, Y> - lam^2 sum A^2 / omega, the part of the dual that does not depend on the penalty."""
+        seen = problem.mask
+        return float(2 * lam * (self.A * problem.Y).sum() - lam**2 * (self.A[seen] ** 2 / problem.omega[seen]).sum())
+
+
+class System:
+    primal = False
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def solve(self, C: np.ndarray, lam: float) -> Solution:
+        raise NotImplementedError
+
+    def _finish(
+        self,
+        B: np.ndarray,
+        F: np.ndarray,
+        gram: np.ndarray,
+        lam: float,
+        A: np.ndarray | None = None,
+        M: np.ndarray | None = None,
+    ) -> Solution:
+        problem = self.problem
+        bias = problem.means(problem.Y - F)
+        residual = np.where(problem.mask, problem.Y - F - bias, 0.0)
+        if A is None:
+            A = problem.omega * residual / lam
+        elif problem.intercept:  # any A with 1'A = 0 is feasible
+            A = A - problem.omega * (A.sum(axis=0) / problem.omega.sum(axis=0))
+        M = self.dual_gram(A) if M is None else M
+        return Solution(B, bias, residual, A, (gram + gram.T) / 2, (M + M.T) / 2, problem.loss(residual))
+
+    def dual_gram(self, A: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class PrimalSystem(System):
+    primal = True
+
+    def __init__(self, problem: Problem, phi: np.ndarray) -> None:
+        super().__init__(problem)
+        self.phi = phi
+        T, d = problem.n_tasks, phi.shape[1]
+        tasks = [0] if problem.shared else range(T)
+        S = np.empty((len(tasks), d, d))
+        self.q = np.empty((T, d))
+        ybar = problem.means(problem.Y)
+        for t in range(T):
+            w = problem.omega[:, t]
+            centred = phi - (w @ phi) / w.sum() if problem.intercept else phi
+            if t in tasks:
+                S[t] = centred.T @ (w[:, None] * centred)
+            self.q[t] = centred.T @ (w * (problem.Y[:, t] - ybar[t]))
+        self.S = S
+        self.spectrum = eigh(S[0]) if problem.shared else None
+
+    def solve(self, C: np.ndarray, lam: float) -> Solution:
+        c, U = np.linalg.eigh(C)
+        keep = c > 1e-13 * max(c[-1], 1e-300)
+        R = U[:, keep] * np.sqrt(c[keep])
+        rhs = R.T @ self.q  # (r, d)
+        if self.spectrum is not None:  # S o R'R is diagonal in the eigenvectors of both
+            s, E = self.spectrum
+            V = (rhs @ E) / (np.maximum(s, 0.0) * c[keep][:, None] + lam) @ E.T
+        else:
+            r, d = rhs.shape
+            H = np.einsum("ta,tb,tij->aibj", R, R, self.S, optimize=True).reshape(r * d, r * d)
+            H.flat[:: r * d + 1] += lam
+            V = _solve_positive(H, rhs.ravel()).reshape(r, d)
+        W = (R @ V).T
+        return self._finish(W, self.phi @ W, W.T @ W, lam)
+
+    def dual_gram(self, A: np.ndarray) -> np.ndarray:
+        G = self.phi.T @ A
+        return G.T @ G
+
+
+class KernelSystem(System):
+    """f = K A C: what the dual ways share."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.K = problem.gram()
+
+    def dual_gram(self, A: np.ndarray) -> np.ndarray:
+        return A.T @ (self.K @ A)
+
+    def _from_dual(self, A: np.ndarray, C: np.ndarray, lam: float) -> Solution:
+        B = A @ C
+        F = self.K @ B
+        return self._finish(B, F, B.T @ F, lam, A)
+
+
+class SharedSystem(KernelSystem):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.root = np.sqrt(problem.omega[:, :1])
+        weight = problem.omega[:, 0] / problem.omega[:, 0].sum()
+        self.mean = weight @ self.K if problem.intercept else np.zeros(problem.n_rows)
+        self.unit = self.root / np.linalg.norm(self.root) if problem.intercept else np.zeros_like(self.root)
+        block = self.root * self.K * self.root.T
+        mean = block @ self.unit
+        block = block - self.unit @ mean.T - mean @ self.unit.T + (self.unit.T @ mean) * (self.unit @ self.unit.T)
+        s, self.E = eigh((block + block.T) / 2)
+        self.s = np.maximum(s, 0.0)
+        Z = self.root * problem.Y
+        self.Z = self.E.T @ (Z - self.unit @ (self.unit.T @ Z))
+
+    def solve(self, C: np.ndarray, lam: float) -> Solution:
+        c, U = np.linalg.eigh(C)
+        inner = (self.Z @ U) / (self.s[:, None] * np.maximum(c, 0.0) + lam)
+        A = self.root * (self.E @ inner @ U.T)
+        # values and products from the eigenvectors: K times a large A would lose what a small lam asks for
+        F = self.E @ (self.s[:, None] * inner) @ (U.T @ C) / self.root
+        M = U @ (inner.T @ (self.s[:, None] * inner)) @ U.T
+        F += self.mean @ (A @ C)  # what centring took away
+        return self._finish(A @ C, F, C @ M @ C, lam, A, M)
+
+
+class DenseSystem(KernelSystem):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.i, self.t = np.nonzero(problem.mask)
+        self.Kij = self.K[np.ix_(self.i, self.i)]
+        self.y = problem.Y[self.i, self.t]
+
+    def solve(self, C: np.ndarray, lam: float) -> Solution:
+        A = np.zeros_like(self.problem.Y)
+        G = self.Kij * C[np.ix_(self.t, self.t)]
+        G.flat[:: len(G) + 1] += lam / self.problem.omega[self.i, self.t]
+        own = (self.t[:, None] == np.arange(self.problem.n_tasks)).astype(float)
+        A[self.i, self.t] = solve_with_bias(G, self.y, own if self.problem.intercept else None)
+        return self._from_dual(A, C, lam)
+
+
+def solve_with_bias(G: np.ndarray, y: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    """alpha with G alpha + E b = y, E'alpha = 0, for E = own, the indicators of the tasks; without E when there is no bias."""
+    if own is None:
+        return _solve_positive(G, y)
+    Z = _solve_positive(G, np.column_stack([own, y]))
+    GE, Gy = Z[:, :-1], Z[:, -1]
+    return Gy - GE @ np.linalg.solve(own.T @ GE, own.T @ Gy)
+
+
+def _solve_positive(G: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """G^-1 rhs; where rounding has made G indefinite, by its eigenvectors with the spectrum cut at rounding."""
+    try:
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(G, check_finite=False), rhs, check_finite=False)
+    except np.linalg.LinAlgError:
+        s, E = np.linalg.eigh(G)
+        s = np.maximum(s, len(G) * np.finfo(float).eps * s[-1])
+        return E @ ((E.T @ rhs) / (s[:, None] if rhs.ndim == 2 else s))
