@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
-from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.orders import order
 
 __all__ = ["ArcSet", "net_costs"]
@@ -42,7 +42,7 @@ class ArcSet(Decoder):
         cost = np.stack([to_numpy(F.table(t, values)) for t in range(T)], axis=1).astype(np.float64)  # (m, T, 3)
         after, tie, before = cost[:, :, 0], cost[:, :, 1], cost[:, :, 2]
         gain = net_costs(after, tie, before) if C.ties else after - before
-        c, code = np.empty((m, T)), np.empty(m, np.int64)
+        c, proven = np.empty((m, T)), np.empty(m, bool)
         for row in range(m):
             S = np.zeros((D, D))
             S[p, q], S[q, p] = gain[row], -gain[row]
@@ -51,6 +51,6 @@ class ArcSet(Decoder):
             c[row] = np.where(ahead, 1.0, -1.0)
             if C.ties:  # an arc that costs more than none is not drawn
                 c[row] = np.where(tie[row] < np.where(ahead, before[row], after[row]), 0.0, c[row])
-            code[row] = OK if found.status == "optimal" else NOT_CONVERGED
+            proven[row] = found.status == "optimal"
         xp = array_namespace(reference)
-        return finish(F, C, like(c, reference), code=xp.asarray(code, device=device_of(reference)))
+        return finish(F, C, like(c, reference), proven=xp.asarray(proven, device=device_of(reference)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, like, take_rows, to_numpy
-from lawful.decoders.base import NOT_CONVERGED, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.enumeration import row_chunks
 
 GRID, VALLEYS, GOLDEN_STEPS = 257, 3, 36
@@ -47,9 +47,8 @@ class Coordinate(Decoder):
             gaps.append(gap)
             lost.append((v <= ends[0]) | (v >= ends[1]))
         stuck = xp.any(xp.stack(lost, axis=1), axis=1)
-        code = xp.where(stuck, NOT_CONVERGED, xp.zeros_like(xp.astype(stuck, xp.int64)))
         margin = xp.min(xp.stack(gaps, axis=1), axis=1)
-        return finish(F, C, xp.stack(columns, axis=1), code=code, margin=margin)
+        return finish(F, C, xp.stack(columns, axis=1), proven=~stuck, margin=margin)
 
     def _grid(self, F: Any, C: Any, t: int) -> tuple[np.ndarray, tuple[float, float]]:
         """Candidate values, and the artificial ends (infinite where the interval itself ends)."""

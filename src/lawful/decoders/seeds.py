@@ -8,15 +8,17 @@ there is no common pool: the starts are the unconstrained prediction and the che
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
 from lawful.decoders._seeding import graph_minima, spread_out
-from lawful.sets.restore import constraints, restore
+from lawful.sets.restore import constraints, restore, roundoff
 
 STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
 UNEVEN = 30.0
@@ -34,12 +36,22 @@ class Pool:
     dimension: int  # of C near the points
 
 
+# What is known about a fitted set, by its version: a set that is fitted again, or forgotten, is forgotten here too.
+_known: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def known(C: Any, what: str, make: Callable[[Any], Any]) -> Any:
+    """make(C), made once for every fit of C."""
+    kept = _known.setdefault(getattr(C, "version_", C), {})
+    if what not in kept:
+        with np.errstate(all="ignore"):
+            kept[what] = make(C)
+    return kept[what]
+
+
 def pool_of(C: Any) -> Pool | None:
     """The pool of a set that does not depend on x, built once; None when it cannot be sampled."""
-    if "_seed_pool" not in C.__dict__:
-        with np.errstate(all="ignore"):
-            C.__dict__["_seed_pool"] = _build(C)
-    return C.__dict__["_seed_pool"]
+    return known(C, "pool", _build)
 
 
 def _build(C: Any) -> Pool | None:
@@ -74,15 +86,14 @@ class _Cloud:
 def _cloud(C: Any, n: int) -> _Cloud:
     """Many points of C: n/2 random ones in a box around the data, n/2 ever farther out, and the training outputs."""
     T = C.n_tasks_
-    location, spread = getattr(C, "location_", np.zeros(T)), getattr(C, "spread_", np.ones(T))
+    location, spread = C.location_, C.spread_
     size = np.maximum(spread, np.abs(location) / 2)
     unit = np.maximum(size, 0.1 * size.max())
     rng = np.random.default_rng(0)
     near = location + spread * rng.uniform(-2.5, 2.5, (n // 4, T))
     wide = location + unit * rng.uniform(-3, 3, (n // 4, T))
     far = location + unit * 10 ** rng.uniform(0, 1, (n // 2, 1)) * rng.uniform(-1, 1, (n // 2, T))
-    starts = getattr(C, "starts_", np.zeros((0, T)))
-    points = np.concatenate([_onto(C, np.concatenate([near, starts]), spread), _onto(C, np.concatenate([wide, far]), unit)])
+    points = np.concatenate([_onto(C, np.concatenate([near, C.starts_]), spread), _onto(C, np.concatenate([wide, far]), unit)])
     normals = _normals(C, points, unit)[0] if len(points) else np.zeros((0, T, T))
     # An unbounded set reaches far: asinh keeps its ends from taking the whole pool.
     return _Cloud(points, normals, unit, np.arcsinh((points - location) / unit))
@@ -120,7 +131,10 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """
     points, _ = restore(C, cloud, unit)
     points = points[np.isfinite(points).all(axis=1)]
-    points = points[to_numpy(C.residual(points)) <= 1e-7 * (1 + np.abs(points).max(axis=1, initial=0))]
+    points = points[to_numpy(C.contains(points, 1e-7))]
+    if not len(points):
+        return points
+    points = points[np.isfinite(constraints(C, points)[1]).all(axis=(1, 2))]
     if not len(points):
         return points
     _, strength = _normals(C, points, unit)
@@ -130,7 +144,7 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 def _normals(C: Any, points: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Projectors on the normal spaces of the active functions, and the size of the smallest normal."""
     g, A, n_equal = constraints(C, points)
-    active = (np.arange(g.shape[1]) < n_equal) | (g > -1e-9)
+    active = (np.arange(g.shape[1]) < n_equal) | (g > -1e-9 * roundoff(A, points))
     A = np.where(active[:, :, None], A * scale, 0.0)
     _, s, V = np.linalg.svd(A, full_matrices=False)
     keep = s > 1e-7 * s.max(axis=1, initial=1e-300, keepdims=True)
@@ -190,8 +204,8 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
             points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
     guesses = [center] if pool is None or pool.dimension > 1 else []
-    cloud = getattr(C, "starts_", None)
-    if pool is None and cloud is not None and len(cloud):
+    cloud = C.starts_
+    if pool is None and len(cloud):
         guesses += cheapest(F, like(cloud, center), min(2, len(cloud)))
     for guess in guesses:
         # These are not on C: a first descent to it saves the local search from far-off linearisations.
@@ -207,9 +221,7 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     if getattr(C, "depends_on_x", False):
         cloud = C.starts_
     else:
-        if "_dense" not in C.__dict__:
-            C.__dict__["_dense"] = _cloud(C, DENSE).points
-        cloud = C.__dict__["_dense"]
+        cloud = known(C, "dense", lambda C: _cloud(C, DENSE).points)
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))

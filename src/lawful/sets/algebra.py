@@ -23,6 +23,7 @@ from lawful.sets.base import TOL, ConstraintSet
 from lawful.sets.cloud import PointCloud
 from lawful.sets.cones import Cone
 from lawful.sets.elementary import Reals, take_columns
+from lawful.sets.names import names_of_block
 
 
 def _described(part: Any) -> bool:
@@ -60,6 +61,10 @@ class _OfParts(ConstraintSet):
     @property
     def unbounded(self) -> bool:  # type: ignore[override]
         return any(getattr(part, "unbounded", False) for part in _parts(self))
+
+    @property
+    def relaxed(self) -> bool:  # type: ignore[override]
+        return any(getattr(part, "relaxed", False) for part in _parts(self))
 
 
 class _Stacked(_OfParts):
@@ -296,6 +301,8 @@ class Intersection(_Stacked, _Members):
     """{c : c in every member}. With a finite member it is finite: the points of it that the others admit."""
 
     def _learn(self, Y: Array) -> None:
+        for stale in ("cloud_", "points_"):  # of an earlier fit
+            self.__dict__.pop(stale, None)
         finite = next((member for member in self.members_ if hasattr(member, "points_")), None)
         if finite is None:
             return

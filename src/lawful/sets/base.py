@@ -22,7 +22,8 @@ and, where mathematics has it, any of these capabilities, which the decoders ask
 * `scales(c)` (m, P + R): how large the terms of each function are at c, which is what "zero" is measured by;
 * `nearest(c)`: Euclidean projection, with `convex = True` when the set is convex;
 * `cones()`: a convex set as {c : offset - matrix c in a cone} for the conic solver;
-* `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold;
+* `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold; `turned(c)`: other
+  likely local minima than `nearest(c)`;
 * `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set; `pairs()`: an order over pair variables;
 * `blocks_`, `members_` (with `is_union` for a union), `base_`: the parts of a composed set;
 * `constant_norm`: all points are equally long; `unbounded`: the set has no end, so there is no average over it.
@@ -40,7 +41,9 @@ from lawful._small import peak
 from lawful.sets.restore import constraints, roundoff, violation
 
 TOL = 1e-8  # a point is in C when no function is off by more than this fraction of its scale
-ROUNDING = 16 * float(np.finfo(float).eps) / TOL  # so much of the size of what cancels inside a function is rounding, in units of TOL
+ROUNDING = (
+    16 * float(np.finfo(float).eps) / TOL
+)  # so much of the size of what cancels inside a function is rounding, in units of TOL
 HIDDEN = 1e-4  # a function that is not written out may hide larger terms that cancel: less of |J| |c| is its scale
 STARTS = 256
 
@@ -57,6 +60,7 @@ class ConstraintSet(BaseEstimator):
     convex = False
     depends_on_x: Any = False
     unbounded: Any = False
+    relaxed: Any = False  # whether there is a tube or a penalty inside
     n_tasks_: int
     location_: np.ndarray
     spread_: np.ndarray

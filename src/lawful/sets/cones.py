@@ -1,10 +1,10 @@
 """Convex sets in the language of conic solvers: {c : offset - matrix c in K}, for a list of cones K.
 
-    zero           {0}
-    nonnegative    {s : s >= 0}
-    second_order   {s : s_0 >= |s_1:|}
-    semidefinite   symmetric positive semidefinite matrices, the upper triangle column by column, off-diagonal entries
-                   times sqrt 2 (so that the inner product of the vectors is that of the matrices)
+zero           {0}
+nonnegative    {s : s >= 0}
+second_order   {s : s_0 >= |s_1:|}
+semidefinite   symmetric positive semidefinite matrices, the upper triangle column by column, off-diagonal entries
+               times sqrt 2 (so that the inner product of the vectors is that of the matrices)
 """
 
 from __future__ import annotations

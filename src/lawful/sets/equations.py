@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, take_rows, to_numpy
 from lawful.sets.base import ConstraintSet
+from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.parser import parse
 from lawful.sets.restore import restore
 from lawful.sets.systems import ALLOWED, CallableSystem, SymbolicSystem
@@ -72,14 +72,12 @@ class Equations(ConstraintSet):
 
         `inputs` may be any list of names; without it the inputs x1, x2, ... up to the highest one used are known.
         """
-        Y = to_numpy(Y)
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         self._X: Array | None = None
         if (self.equations is None) == (self.gamma is None and self.slack is None):
             raise ValueError(
                 "Equations needs either equations (strings or sympy) or callables (gamma=, slack=), one of the two"
             )
-        self.starts_ = self._starts(Y)
         if self.equations is None:
             self.system_: Any = CallableSystem(
                 {"=": self.gamma, "<=": self.slack}, {"=": self.jacobian, "<=": self.slack_jacobian}
@@ -87,21 +85,19 @@ class Equations(ConstraintSet):
             if not self.system_.depends_on_x:
                 self.system_.check(self._probe(), None)
         else:
-            self.system_ = self._symbolic(outputs, inputs)
+            self.system_ = self._symbolic(X, outputs, inputs)
         return self
 
-    def _symbolic(self, outputs: list[str] | None, inputs: list[str] | None) -> SymbolicSystem:
-        y = [sympy.Symbol(f"y{t + 1}", real=True) for t in range(self.n_tasks_)]
+    def _symbolic(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> SymbolicSystem:
         given = self.equations
         items = list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
-        n_inputs = len(inputs) if inputs is not None else _highest_input(items)
-        x = [sympy.Symbol(f"x{j + 1}", real=True) for j in range(n_inputs)]
-        # Column names win over y1, y2, ...: a table whose columns are called y2, y1 means what it says.
-        names = {str(s): s for s in (*x, *y)}
-        names |= dict(zip(inputs or [], x)) | dict(zip(outputs or [], y))
-        clash = set(inputs or []) & set(outputs or [])
-        if clash:
-            raise ValueError(f"Equations: {sorted(clash)} name both an input and an output; rename one of the columns")
+        width = len(inputs) if inputs is not None else highest_input(items) if X is None else int(X.shape[1])
+        resolved = resolve(self.n_tasks_, width, outputs, inputs)
+        y = [sympy.Symbol(f"y{t + 1}", real=True) for t in range(self.n_tasks_)]
+        x = [sympy.Symbol(f"x{j + 1}", real=True) for j in range(width)]
+        names = {name: (y if kind == "y" else x)[k] for name, (kind, k) in resolved.known.items()}
+        for item in items:
+            check_used(item, resolved)
         relations: list[tuple[sympy.Expr, str]] = []
         for item in items:
             for expression, kind in parse(item, names) if isinstance(item, str) else _from_sympy(item, names):
@@ -114,23 +110,6 @@ class Equations(ConstraintSet):
             raise ValueError("Equations: the list of equations is empty; give at least one, or use Reals()")
         return SymbolicSystem(relations, y, x)
 
-    def _starts(self, Y: np.ndarray) -> np.ndarray:
-        """Up to 256 training outputs as starts for the search; gaps are filled from the same column."""
-        rng = np.random.default_rng(0)
-        seen = np.isfinite(Y)
-        columns = [Y[seen[:, t], t] if seen[:, t].any() else np.zeros(1) for t in range(self.n_tasks_)]
-        self.location_ = np.array([c.mean() for c in columns])
-        spread = np.array([c.std() for c in columns])
-        self.spread_ = np.where(spread > 1e-12 * np.abs(self.location_), spread, np.where(spread == 0, 1.0, spread))
-        if not len(Y):
-            return np.zeros((0, self.n_tasks_))
-        rows = rng.permutation(len(Y))[:256]
-        picked = Y[rows].copy()
-        for t, column in enumerate(columns):
-            gaps = ~seen[rows, t]
-            picked[gaps, t] = rng.choice(column, gaps.sum())
-        return picked
-
     def _probe(self) -> np.ndarray:
         rng = np.random.default_rng(0)
         return self.location_ + self.spread_ * rng.standard_normal((8, self.n_tasks_))
@@ -138,7 +117,7 @@ class Equations(ConstraintSet):
     # ------------------------------------------------------------------ the set for given inputs
 
     @property
-    def depends_on_x(self) -> bool:
+    def depends_on_x(self) -> bool:  # type: ignore[override]
         return bool(self.system_.depends_on_x)
 
     def at(self, X: Array) -> Equations:
@@ -203,7 +182,7 @@ class Equations(ConstraintSet):
         for _ in range(10):
             wide = self.location_ + self.spread_ * rng.uniform(-2.5, 2.5, (n, self.n_tasks_))
             c, _ = restore(self, wide, self.spread_)
-            good = self.residual(c) <= 1e-8
+            good = self.contains(c)
             if self._X is not None:
                 if n != self._X.shape[0]:
                     raise ValueError(f"Equations bound to {self._X.shape[0]} inputs give that many samples, not {n}")
@@ -212,14 +191,6 @@ class Equations(ConstraintSet):
             if sum(map(len, found)) >= n:
                 return np.concatenate(found)[:n]
         raise ValueError(f"Equations: found {sum(map(len, found))} of {n} points; the set may be empty")
-
-
-def _highest_input(items: list[Any]) -> int:
-    """Without a table of inputs: x1 ... xk are known, k the highest one that is mentioned."""
-    mentioned = [
-        int(k) for item in items for k in re.findall(r"(?<![A-Za-z0-9_`])x([1-9][0-9]{0,3})(?![A-Za-z0-9_`])", str(item))
-    ]
-    return max(mentioned, default=0)
 
 
 def _from_sympy(item: Any, names: dict[str, sympy.Symbol]) -> list[tuple[sympy.Expr, str]]:

@@ -96,6 +96,13 @@ class Stiefel(ConstraintSet):
         """The polar retraction: it stays in the component of R, since R + v has the orientation of R."""
         return self.nearest(c + v)
 
+    def turned(self, c: Array) -> list[Array]:
+        """nearest(c) with pairs of its singular directions turned round: U D V', D = diag(+-1) with two entries -1."""
+        U, _, Vh = array_namespace(c).linalg.svd(self._matrix(c), full_matrices=False)
+        pairs = [(i, j) for j in range(self.p_) for i in range(j)]
+        signs = [np.where(np.isin(np.arange(self.p_), pair), -1.0, 1.0) for pair in pairs]
+        return [self.nearest(self._flat((U * like(d, c)[None, None, :]) @ Vh)) for d in signs]
+
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """Uniform (Haar): the polar factor of a Gaussian matrix."""
         return self.nearest(check_random_state(random_state).standard_normal((n, self.n_ * self.p_)))

@@ -117,3 +117,32 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         going = (before > tol) & (damping < 1e8)
         active = active[going]
     return c, iterations
+
+
+@np.errstate(all="ignore")
+def settle(C: Any, target: Array, scale: Array, rounds: int = 30) -> Array:
+    """The point of C locally nearest to `target`, in units of `scale`: onto C, along its tangent towards the target, and again.
+
+    Gradient projection on the distance; it contracts by curvature times distance, and a row stops when it no longer gains.
+    """
+    xp = array_namespace(target)
+    scale = xp.broadcast_to(scale, target.shape)
+    c, _ = restore(C, target, scale)
+    for _ in range(rounds):
+        g, A, n_equal = constraints(C, c)
+        pull = (target - c) / scale
+        A = A * scale[:, None, :]
+        equal = (xp.arange(g.shape[1], device=device_of(c)) < n_equal)[None, :]
+        # An inequality holds the point back only on its border, and only against a pull outwards.
+        live = equal | ((g >= -1e-9 * roundoff(A, c / scale)) & (mat_vec(A, pull) > 0))
+        A = xp.where(live[:, :, None], A, xp.zeros_like(A))
+        size = xp.sqrt(xp.sum(A**2, axis=2))
+        A = A / xp.where(size > 0, size, xp.ones_like(size))[:, :, None]
+        normal = vec_mat(solve_small(add_diagonal(product(A, A), 1e-13 + 0 * g), mat_vec(A, pull)), A)
+        new, _ = restore(C, c + scale * (pull - normal), scale)
+        before, after = total(pull**2), total(((target - new) / scale) ** 2)
+        better = (after < before * (1 - 1e-12)) & C.contains(new)
+        if not bool(xp.any(better)):
+            break
+        c = xp.where(better[:, None], new, c)
+    return c
