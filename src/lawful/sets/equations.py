@@ -8,19 +8,14 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import sympy
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, take_rows, to_numpy
 from lawful.sets.base import ConstraintSet
-from lawful.sets.parser import parse
+from lawful.sets.laws.law import compile_law
 from lawful.sets.restore import restore
-from lawful.sets.systems import ALLOWED, CallableSystem, SymbolicSystem
-
-SYMPY_RELATIONS: dict[type, tuple[str, int]] = {
-    sympy.Eq: ("=", 1), sympy.Le: ("<=", 1), sympy.Lt: ("<=", 1), sympy.Ge: ("<=", -1), sympy.Gt: ("<=", -1),
-}  # fmt: skip
+from lawful.sets.systems import CallableSystem, CompiledSystem
 
 
 def _has(kind: str) -> Callable[[Any], bool]:
@@ -87,32 +82,22 @@ class Equations(ConstraintSet):
             if not self.system_.depends_on_x:
                 self.system_.check(self._probe(), None)
         else:
-            self.system_ = self._symbolic(outputs, inputs)
+            self.system_ = self._compile(outputs, inputs)
         return self
 
-    def _symbolic(self, outputs: list[str] | None, inputs: list[str] | None) -> SymbolicSystem:
-        y = [sympy.Symbol(f"y{t + 1}", real=True) for t in range(self.n_tasks_)]
+    def _compile(self, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
         given = self.equations
         items = list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
         n_inputs = len(inputs) if inputs is not None else _highest_input(items)
-        x = [sympy.Symbol(f"x{j + 1}", real=True) for j in range(n_inputs)]
+        y = [("y", t) for t in range(self.n_tasks_)]
+        x = [("x", j) for j in range(n_inputs)]
         # Column names win over y1, y2, ...: a table whose columns are called y2, y1 means what it says.
-        names = {str(s): s for s in (*x, *y)}
+        names = {f"{kind}{k + 1}": (kind, k) for kind, k in (*x, *y)}
         names |= dict(zip(inputs or [], x)) | dict(zip(outputs or [], y))
         clash = set(inputs or []) & set(outputs or [])
         if clash:
             raise ValueError(f"Equations: {sorted(clash)} name both an input and an output; rename one of the columns")
-        relations: list[tuple[sympy.Expr, str]] = []
-        for item in items:
-            for expression, kind in parse(item, names) if isinstance(item, str) else _from_sympy(item, names):
-                if not expression.free_symbols & set(y):
-                    raise ValueError(
-                        f"Equations: {item!s} does not constrain any output; known outputs: {', '.join(map(str, y))}"
-                    )
-                relations.append((expression, kind))
-        if not relations:
-            raise ValueError("Equations: the list of equations is empty; give at least one, or use Reals()")
-        return SymbolicSystem(relations, y, x)
+        return compile_law(items, names, self.n_tasks_, n_inputs)
 
     def _starts(self, Y: np.ndarray) -> np.ndarray:
         """Up to 256 training outputs as starts for the search; gaps are filled from the same column."""
@@ -144,8 +129,8 @@ class Equations(ConstraintSet):
     def at(self, X: Array) -> Equations:
         if not self.depends_on_x:
             return self
-        if isinstance(self.system_, SymbolicSystem) and X.shape[1] < len(self.system_.x):
-            raise ValueError(f"Equations use input x{len(self.system_.x)}, but X has {X.shape[1]} columns")
+        if isinstance(self.system_, CompiledSystem) and X.shape[1] < self.system_.n_inputs:
+            raise ValueError(f"Equations use input x{self.system_.n_inputs}, but X has {X.shape[1]} columns")
         bound = copy.copy(self)
         bound._X = X
         if isinstance(self.system_, CallableSystem) and not self.system_.sizes["="] + self.system_.sizes["<="] and len(X):
@@ -216,30 +201,6 @@ class Equations(ConstraintSet):
 
 def _highest_input(items: list[Any]) -> int:
     """Without a table of inputs: x1 ... xk are known, k the highest one that is mentioned."""
-    mentioned = [
-        int(k) for item in items for k in re.findall(r"(?<![A-Za-z0-9_`])x([1-9][0-9]{0,3})(?![A-Za-z0-9_`])", str(item))
-    ]
-    return max(mentioned, default=0)
-
-
-def _from_sympy(item: Any, names: dict[str, sympy.Symbol]) -> list[tuple[sympy.Expr, str]]:
-    """A sympy relation, or an expression that is to be zero, in our own symbols."""
-    if isinstance(item, bool | sympy.logic.boolalg.BooleanAtom):
-        raise ValueError(f"Equations: an equation that is always {item} was given; does it mention the outputs?")
-    if not isinstance(item, sympy.Basic):
-        raise TypeError(f"Equations: {item!r} is a {type(item).__name__}; give strings, sympy relations or callables (gamma=)")
-    kind, sign = SYMPY_RELATIONS.get(type(item), ("=", 1))
-    expression = sign * (item.lhs - item.rhs) if type(item) in SYMPY_RELATIONS else item  # type: ignore[attr-defined]
-    unknown = sorted(str(s) for s in expression.free_symbols if str(s) not in names)
-    if unknown:
-        raise ValueError(f"Equations: unknown names {unknown} in {item}. Known names: {', '.join(names)}")
-    strange = {node for node in sympy.preorder_traversal(expression) if not _understood(node)}
-    if strange:
-        raise ValueError(f"Equations: {sorted(map(str, strange))} in {item} are not understood; use gamma= for them")
-    return [(expression.subs({s: names[str(s)] for s in expression.free_symbols}, simultaneous=True), kind)]
-
-
-def _understood(node: Any) -> bool:
-    if isinstance(node, sympy.Number | sympy.NumberSymbol):
-        return bool(node.is_finite)
-    return isinstance(node, sympy.Symbol | sympy.Add | sympy.Mul | sympy.Pow) or type(node) in ALLOWED
+    texts = [item if isinstance(item, str) else " ".join(map(str, getattr(item, "free_symbols", ()))) for item in items]
+    pattern = r"(?<![A-Za-z0-9_`])x([1-9][0-9]{0,3})(?![A-Za-z0-9_`])"
+    return max((int(k) for text in texts for k in re.findall(pattern, text)), default=0)
