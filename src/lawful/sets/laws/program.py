@@ -1,0 +1,288 @@
+"""Evaluation of a graph over a batch: a flat list of steps on a table with one row for each value, one column for each point.
+
+Nodes of the same depth and the same kind are one step: forty products of outputs are one multiplication of two (40, m)
+blocks, a hundred balances one product with a matrix. Sums choose, by their number of terms, between adding term
+by term, a dense and a sparse matrix. A dense product would let one value that is not a number spoil its neighbours;
+so it is used where all values are finite, and terms are added one by one otherwise.
+
+Long batches are cut so that the table stays in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like
+from lawful.sets.laws.graph import VARIABLES, Graph, Sum
+
+CELLS = 2**17  # of the table, before the batch is cut: 1 MB
+FEW_TERMS = 24  # up to so many in all, sums are added term by term
+NAMES = {"mul": "multiply", "div": "divide", "power": "pow"}
+
+Rows = slice | np.ndarray  # of the table
+
+
+class Program:
+    """outputs[k] = const + sum of weights times nodes, written to column columns[k] (and mirror[k]) of (m, width)."""
+
+    def __init__(self, graph: Graph, outputs: dict[int, Sum], width: int, mirror: dict[int, int] | None = None) -> None:
+        self.width = width
+        self.template = np.zeros(width)
+        for column, output in outputs.items():
+            self.template[[column, (mirror or {}).get(column, column)]] = output.const
+        varying = {column: output for column, output in outputs.items() if output.terms}
+        schedule = _Schedule(graph, {i for output in varying.values() for i in output.terms})
+        self.inputs, self.constants, self.steps, self.rows = schedule.inputs, schedule.constants, schedule.steps, schedule.rows
+        ordered = sorted(varying, key=lambda column: (-len(varying[column].terms), column))
+        terms = [[(schedule.row[i], w) for i, w in varying[column].terms.items()] for column in ordered]
+        self.final = _Sums(terms, np.array([varying[column].const for column in ordered])) if terms else None
+        self.columns = _rows(ordered)
+        self.mirrored = None if mirror is None else _rows([mirror.get(column, column) for column in ordered])
+
+    def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
+        """(m, width), in the library, type and place of c."""
+        xp = array_namespace(c)
+        m = c.shape[0]
+        if self.final is None:
+            return xp.broadcast_to(like(self.template, c)[None, :], (m, self.width))
+        given = {"y": c, "x": X, "nu": nu}
+        if not is_numpy_namespace(xp):
+            return self._elsewhere(xp, given)
+        out = np.empty((m, self.width), dtype=c.dtype)
+        out[:] = self.template
+        cut = max(64, CELLS // (self.rows + self.final.size))
+        with np.errstate(all="ignore"):  # log(-1) on the way to a solution is judged by the residual, not by a warning
+            for start in range(0, m, cut):
+                stop = min(m, start + cut)
+                table = np.empty((self.rows, stop - start), dtype=c.dtype)
+                self._fill(table, given, start, stop)
+                for step in self.steps:
+                    step.numpy(xp, table, table[step.lo : step.hi])
+                block = np.empty((self.final.size, stop - start), dtype=c.dtype)
+                self.final.numpy(xp, table, block)
+                out[start:stop, self.columns] = block.T
+                if self.mirrored is not None:
+                    out[start:stop, self.mirrored] = block.T
+        return out
+
+    def _fill(self, table: np.ndarray, given: dict[str, Any], start: int, stop: int) -> None:
+        row = 0
+        for kind, numbers, size in self.inputs:
+            table[row : row + size] = given[kind][start:stop].T[numbers]
+            row += size
+        if len(self.constants):
+            table[row : row + len(self.constants)] = self.constants[:, None]
+
+    def _elsewhere(self, xp: Any, given: dict[str, Any]) -> Array:
+        """The same with any library of the standard."""
+        c = given["y"]
+        blocks = [_take(xp, xp.matrix_transpose(given[kind]), numbers) for kind, numbers, _ in self.inputs]
+        if len(self.constants):
+            blocks.append(xp.broadcast_to(like(self.constants, c)[:, None], (len(self.constants), c.shape[0])))
+        first = xp.concat(blocks, axis=0)
+        rest = xp.zeros((self.rows - first.shape[0], c.shape[0]), dtype=c.dtype, device=device_of(c))
+        table = xp.concat([first, rest], axis=0)
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                table[step.lo : step.hi, :] = step.anywhere(xp, table)
+            assert self.final is not None
+            block = self.final.anywhere(xp, table)
+        whole = xp.broadcast_to(like(self.template, c)[:, None], (self.width, c.shape[0]))
+        return xp.matrix_transpose(_put(xp, whole, block, [self.columns, self.mirrored]))
+
+
+class _Schedule:
+    """Rows of the table for all nodes that are needed, and the steps that fill them."""
+
+    def __init__(self, graph: Graph, roots: set[int]) -> None:
+        self.tasks: list[tuple[Any, ...]] = []  # (op, *arguments); arguments are numbers of tasks
+        self.index: dict[tuple[Any, ...], int] = {}
+        self.depth: list[int] = []
+        task: dict[int, int] = {}
+        for number in graph.reachable(roots):
+            task[number] = self._lower(graph.nodes[number], task)
+        layers: dict[tuple[int, str], list[int]] = {}
+        for k, (op, *_) in enumerate(self.tasks):
+            layers.setdefault((self.depth[k], op), []).append(k)
+        self.place: dict[int, int] = {}
+        self.inputs = [self._place_inputs(layers, kind) for kind in VARIABLES if (0, kind) in layers]
+        constants = layers.pop((0, "const"), [])
+        self._put(constants)
+        self.constants = np.array([self.tasks[k][1] for k in constants])
+        self.steps = [self._step(op, layers[depth, op]) for depth, op in sorted(layers) if depth]
+        self.rows = len(self.place)
+        self.row = {number: self.place[k] for number, k in task.items()}
+
+    def _lower(self, node: tuple[Any, ...], task: dict[int, int]) -> int:
+        op = node[0]
+        if op in VARIABLES:
+            return self._task(0, op, node[1])
+        if op == "sum" and not node[2]:
+            return self._task(0, "const", node[1])
+        if op == "sum":
+            terms = tuple((task[i], w) for i, w in node[2])
+            return self._task(1 + max(self.depth[k] for k, _ in terms), "sum", node[1], terms)
+        if op == "pow":
+            return self._whole_power(task[node[1]], node[2])
+        return self._nest(op, *(task[i] for i in node[1:]))
+
+    def _whole_power(self, base: int, k: int) -> int:
+        """By squaring: y**5 = (y**2)**2 * y."""
+        bits = bin(k)[3:]
+        result = base
+        for bit in bits:
+            result = self._nest("mul", result, result)
+            if bit == "1":
+                result = self._nest("mul", result, base)
+        return result
+
+    def _nest(self, op: str, *arguments: int) -> int:
+        return self._task(1 + max(self.depth[k] for k in arguments), op, *arguments)
+
+    def _task(self, depth: int, *key: Any) -> int:
+        if key not in self.index:
+            self.index[key] = len(self.tasks)
+            self.tasks.append(key)
+            self.depth.append(depth)
+        return self.index[key]
+
+    def _put(self, tasks: list[int]) -> int:
+        first = len(self.place)
+        for k in tasks:
+            self.place[k] = len(self.place)
+        return first
+
+    def _place_inputs(self, layers: dict[tuple[int, str], list[int]], kind: str) -> tuple[str, Rows, int]:
+        tasks = sorted(layers.pop((0, kind)), key=lambda k: self.tasks[k][1])
+        self._put(tasks)
+        return kind, _rows([self.tasks[k][1] for k in tasks]), len(tasks)
+
+    def _step(self, op: str, tasks: list[int]) -> _Sums | _Elementwise:
+        if op == "sum":
+            tasks.sort(key=lambda k: -len(self.tasks[k][2]))
+            terms = [[(self.place[i], w) for i, w in self.tasks[k][2]] for k in tasks]
+            lo = self._put(tasks)
+            return _Sums(terms, np.array([self.tasks[k][1] for k in tasks]), lo)
+        tasks.sort(key=lambda k: [self.place[i] for i in self.tasks[k][1:]])
+        arguments = [_rows([self.place[i] for i in column]) for column in zip(*(self.tasks[k][1:] for k in tasks))]
+        lo = self._put(tasks)
+        return _Elementwise(op, arguments, lo, lo + len(tasks))
+
+
+class _Elementwise:
+    """One function on blocks of rows."""
+
+    def __init__(self, op: str, arguments: list[Rows], lo: int, hi: int) -> None:
+        self.op, self.arguments, self.lo, self.hi = op, arguments, lo, hi
+        self.name = NAMES.get(op, op)
+
+    def numpy(self, xp: Any, table: np.ndarray, out: np.ndarray) -> None:
+        blocks = [table[rows] for rows in self.arguments]
+        if self.op == "inv":
+            np.divide(1.0, blocks[0], out=out)
+        elif self.op == "gmul":
+            np.multiply(blocks[0], blocks[1], out=out)
+            lost = np.isnan(out)
+            if lost.any():
+                out[lost & ((blocks[0] == 0) | (blocks[1] == 0))] = 0.0
+        else:
+            getattr(xp, self.name)(*blocks, out=out)
+
+    def anywhere(self, xp: Any, table: Array) -> Array:
+        blocks = [_take(xp, table, rows) for rows in self.arguments]
+        if self.op == "inv":
+            return 1.0 / blocks[0]
+        if self.op == "gmul":
+            product = blocks[0] * blocks[1]
+            lost = xp.isnan(product) & ((blocks[0] == 0) | (blocks[1] == 0))
+            return xp.where(lost, xp.zeros_like(product), product)
+        return getattr(xp, self.name)(*blocks)
+
+
+class _Sums:
+    """Several sums const + sum of weights times rows, the longest first."""
+
+    def __init__(self, terms: list[list[tuple[int, float]]], const: np.ndarray, lo: int = 0) -> None:
+        self.size, self.lo, self.hi = len(terms), lo, lo + len(terms)
+        self.const = const[:, None] if const.any() else None
+        lengths = [len(row) for row in terms]
+        count = sum(lengths)
+        pointers = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.fromiter((i for row in terms for i, _ in row), dtype=np.intp, count=count)
+        weights = np.fromiter((w for row in terms for _, w in row), dtype=float, count=count)
+        used, local = np.unique(rows, return_inverse=True)
+        self.used = _rows(used.tolist())
+        # The j-th terms of the sums that have so many: these sums come first.
+        self.layers: list[tuple[Rows, np.ndarray]] = []
+        for j in range(lengths[0] if count <= FEW_TERMS or lengths[0] <= 2 else 0):
+            at = pointers[: sum(n > j for n in lengths)] + j
+            self.layers.append((_rows(rows[at].tolist()), weights[at][:, None]))
+        if not self.layers:
+            self.matrix = scipy.sparse.csr_array((weights, local, pointers), shape=(self.size, len(used)))
+            self.dense = self.matrix.toarray() if self.size * len(used) <= 6 * count else None
+
+    def numpy(self, xp: Any, table: np.ndarray, out: np.ndarray) -> None:
+        if self.layers:
+            for j, (rows, weights) in enumerate(self.layers):
+                block = table[rows]
+                if j == 0:
+                    np.multiply(block, weights, out=out)
+                else:
+                    part = out[: len(weights)]
+                    np.add(part, block * weights, out=part)
+        else:
+            block = table[self.used]
+            if self.dense is not None and np.isfinite(block).all():
+                np.matmul(self.dense, block, out=out, casting="same_kind")
+            else:
+                out[:] = self.matrix @ block
+        if self.const is not None:
+            out += self.const
+
+    def anywhere(self, xp: Any, table: Array) -> Array:
+        if self.layers:
+            blocks = [_take(xp, table, rows) * like(weights, table) for rows, weights in self.layers]
+            total = blocks[0]
+            for block in blocks[1:]:
+                k = block.shape[0]
+                total = xp.concat([total[:k, :] + block, total[k:, :]], axis=0)
+        else:
+            total = self._product(xp, _take(xp, table, self.used))
+        return total if self.const is None else total + like(self.const, table)
+
+    def _product(self, xp: Any, block: Array) -> Array:
+        if bool(xp.all(xp.isfinite(block))):
+            return like(self.matrix.toarray(), block) @ block
+        sums = []
+        for p in range(self.size):
+            part = slice(self.matrix.indptr[p], self.matrix.indptr[p + 1])
+            rows = xp.take(block, _index(xp, self.matrix.indices[part], block), axis=0)
+            sums.append(xp.sum(rows * like(self.matrix.data[part], block)[:, None], axis=0))
+        return xp.stack(sums, axis=0)
+
+
+def _rows(numbers: list[int]) -> Rows:
+    """A slice where the rows follow each other (no copy is made then), else an index."""
+    if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+        return slice(numbers[0], numbers[0] + len(numbers))
+    return np.array(numbers, dtype=np.intp)
+
+
+def _index(xp: Any, rows: np.ndarray, reference: Array) -> Array:
+    return xp.asarray(rows.astype(np.int64), device=device_of(reference))
+
+
+def _take(xp: Any, table: Array, rows: Rows) -> Array:
+    return table[rows, :] if isinstance(rows, slice) else xp.take(table, _index(xp, rows, table), axis=0)
+
+
+def _put(xp: Any, whole: Array, block: Array, places: list[Rows | None]) -> Array:
+    """A copy of `whole` with rows replaced: one gather from both, because scatter is not in the standard."""
+    source = np.arange(whole.shape[0])
+    for rows in places:
+        if rows is not None:
+            source[rows] = whole.shape[0] + np.arange(block.shape[0])
+    return xp.take(xp.concat([whole, block], axis=0), _index(xp, source, block), axis=0)
