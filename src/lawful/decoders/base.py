@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows, to_numpy
 from lawful._small import peak
-from lawful.sets.base import TOL
+from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
 NEAR = 1e-6  # how far, relative to what it came from, a point may be moved to put it on C
@@ -38,7 +38,7 @@ class Decoding:
 
     ok              c obeys the law, and a condition of (local) optimality was checked
     averaged        a mean over C was asked for, and it is not in C
-    low_confidence  as ok, but the regression carries no confidence there (some a_t(x) <= 0)
+    low_confidence  as ok or averaged, but the regression carries no confidence there (some a_t(x) <= 0)
     not_converged   c obeys the law; that it is optimal is not shown
     infeasible      c does not obey the law: no point was found that does
     """
@@ -69,7 +69,7 @@ class Decoding:
             raise ImportError("Decoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
-        for field in ("value", "residual", "law_residual", "status", "iterations", "margin"):
+        for field in ("value", "residual", "status", "iterations", "margin", "law_residual"):
             column = field
             while column in names:
                 column = f"decoding_{column}"
@@ -124,17 +124,17 @@ def finish(
         residual = C.residual(c)
     else:
         off, residual = measured
-    inside = off <= TOL
+    inside = off <= tolerance(c)
     if lost is not None:
         inside, averaged = inside & ~lost, averaged & ~lost
     worth = F.value(c) if value is None else value
     proven = (everyone if proven is None else proven) & ~xp.isnan(worth)
     code = xp.full(m, OK, dtype=xp.int64, device=place)
     for condition, says in (
+        (~inside & averaged, AVERAGED),
         (F.doubtful, LOW_CONFIDENCE),
         (~proven, NOT_CONVERGED),
-        (~inside, INFEASIBLE),
-        (averaged & ~inside, AVERAGED),
+        (~inside & ~averaged, INFEASIBLE),
     ):
         code = xp.where(condition, xp.full_like(code, says), code)
     return Decoding(
@@ -156,7 +156,7 @@ def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array]:
     """
     xp = array_namespace(c)
     measured = C.relative(c)
-    rows = xp.nonzero((measured > TOL) & ~averaged)[0]
+    rows = xp.nonzero((measured > tolerance(c)) & ~averaged)[0]
     if rows.shape[0] == 0:
         return c, measured
     part, now = C.rows(rows), take_rows(c, rows)

@@ -201,9 +201,12 @@ class Inflation(Decoder):
     def _finish(self, F: Any, C: Any, exact: Decoding, z: Array, near: Array) -> Decoding:
         """z in the tube, because `near` is in the base set and not farther than delta."""
         xp = array_namespace(z)
-        r = z - near
-        square = xp.sum(r * (r if C.norm == "euclidean" else F.weigh(r)), axis=1)
-        off, residual = C.measure(z, xp.sqrt(xp.where(square > 0, square, xp.zeros_like(square))))
+
+        def length(r: Array) -> Array:
+            square = xp.sum(r * (r if C.norm == "euclidean" else F.weigh(r)), axis=1)
+            return xp.sqrt(xp.where(square > 0, square, xp.zeros_like(square)))
+
+        off, residual = C.measure(length(z - near), length(z))
         off = xp.maximum(off, C.base_.relative(near))
         return finish(
             F,

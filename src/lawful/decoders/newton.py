@@ -16,7 +16,7 @@ from lawful._small import peak
 from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, Decode, Decoder, Decoding, finish, polish, stack
 from lawful.decoders.seeds import more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
-from lawful.sets.base import TOL
+from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
 WIDTHS = tuple(10.0**-k for k in range(1, 10))  # of the corners of an objective, relative to the range of the labels
@@ -130,7 +130,7 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     xp = array_namespace(c)
     m, T = F.shape
     value = F.rows(rows).value(c)
-    value = xp.where((relative <= TOL) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
+    value = xp.where((relative <= tolerance(c)) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
     far = peak(F.center / scale)
 
     best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))

@@ -186,7 +186,7 @@ def rank_in_group(ordered: Array) -> Array:
 
 def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for every row of F: (rows, points), rows repeated once per start."""
-    pool = None if getattr(C, "depends_on_x", False) else pool_of(C)
+    pool = None if C.depends_on_x else pool_of(C)
     center = F.center
     xp = array_namespace(center)
     everyone = xp.arange(F.shape[0], device=device_of(center))
@@ -218,10 +218,7 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
     center = F.center
     xp = array_namespace(center)
-    if getattr(C, "depends_on_x", False):
-        cloud = C.starts_
-    else:
-        cloud = known(C, "dense", lambda C: _cloud(C, DENSE).points)
+    cloud = C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE).points)
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))

@@ -128,8 +128,8 @@ class ConstraintSet(BaseEstimator):
         return HIDDEN * roundoff(jacobian, c)
 
     def contains(self, c: Array, tol: float = TOL) -> Array:
-        """(m,) whether each row satisfies the law to `tol` of the law's own scale."""
-        return self.relative(c) <= tol
+        """(m,) whether each row satisfies the law to `tol` of the law's own scale (single precision: to what it can hold)."""
+        return self.relative(c) <= tolerance(c, tol)
 
     def law_residual(self, c: Array) -> Array:
         """(m,) violation of the law without its relaxations."""
@@ -142,6 +142,11 @@ class ConstraintSet(BaseEstimator):
     def _complete_rows(self, Y: Array) -> np.ndarray:
         Y = to_numpy(Y)
         return Y[~np.isnan(Y).any(axis=1)]
+
+
+def tolerance(c: Array, tol: float = TOL) -> float:
+    """tol, or a hundred roundings where the numbers of c are coarser than that."""
+    return max(tol, 100 * float(array_namespace(c).finfo(c.dtype).eps))
 
 
 def fraction(violated: Array, scale: Array) -> Array:

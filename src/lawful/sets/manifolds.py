@@ -11,6 +11,7 @@ needs when the weights a_t(x) of a row are equal. With unequal weights there is 
 
 from __future__ import annotations
 
+from itertools import product
 from math import isqrt
 from typing import Any
 
@@ -143,8 +144,21 @@ class Rotations(Stiefel):
         return -xp.stack(cofactors, axis=1)[:, None, :]
 
     def curvature(self, c: Array, nu: Array) -> Array:
-        """That of the equations: the inequality is idle on the set, and only bends the way towards it."""
-        return super().curvature(c, nu[:, :-1])
+        """That of the equations, minus nu_last times the Hessian of the determinant: its minors of order n - 2."""
+        xp = array_namespace(c)
+        R, n = self._matrix(c), self.n_
+        total = super().curvature(c, nu[:, :-1])
+        if n == 1 or not bool(xp.any(nu[:, -1] != 0)):
+            return total
+        columns = [xp.zeros_like(c[:, 0])] * n**4
+        for i, k, j, l in product(range(n), repeat=4):
+            if i == k or j == l:
+                continue
+            sign = (-1.0) ** (i + j + (k - (k > i)) + (l - (l > j)))
+            rows, cols = ([t for t in range(n) if t not in pair] for pair in ((i, k), (j, l)))
+            minor = take_columns(xp.matrix_transpose(take_columns(R, rows)), cols)
+            columns[((i * n + j) * n + k) * n + l] = sign * (xp.linalg.det(minor) if rows else xp.ones_like(c[:, 0]))
+        return total - nu[:, -1, None, None] * xp.reshape(xp.stack(columns, axis=1), (c.shape[0], n * n, n * n))
 
     def scales(self, c: Array) -> Array:
         xp = array_namespace(c)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from lawful._array import Array, array_namespace, like, take_rows
-from lawful.sets.base import ROUNDING, TOL, ConstraintSet, fraction
+from lawful.sets.base import ROUNDING, ConstraintSet, fraction, tolerance
 from lawful.sets.elementary import take_columns
 from lawful.sets.restore import settle
 
@@ -116,15 +116,15 @@ class Inflated(_Relaxed):
             return array_namespace(c).where(zero == 0, zero, array_namespace(c).inf), zero
         metric = getattr(self, "metric_", None) if self.norm == "objective" else None
         near = near_point(self.base_, c, metric)
-        return self.measure(c, length(c - near, metric))
+        return self.measure(length(c - near, metric), length(c, metric))
 
-    def measure(self, c: Array, distance: Array) -> tuple[Array, Array]:
-        """`relative` and `residual` of points that are so far from the base set; rounding of c is no violation."""
-        xp = array_namespace(c)
-        size = self.delta + ROUNDING * xp.max(abs(c), axis=1) if self.norm == "euclidean" else self.delta + 0 * distance
+    def measure(self, distance: Array, size: Array) -> tuple[Array, Array]:
+        """`relative` and `residual` of points of length `size` that are so far from the base set; rounding is no violation."""
+        xp = array_namespace(distance)
+        size = self.delta + ROUNDING * size
         beyond = xp.where(distance > self.delta, distance - self.delta, xp.zeros_like(distance))
         off = fraction(beyond, size)
-        return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(off <= TOL, xp.zeros_like(beyond), beyond)
+        return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(off <= tolerance(off), xp.zeros_like(beyond), beyond)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         if not np.isfinite(self.delta):
