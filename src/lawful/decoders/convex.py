@@ -12,7 +12,8 @@ from typing import Any
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful.decoders._descent import State, iterate, norm
-from lawful.decoders.base import Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
+from lawful.decoders.conic import Conic
 
 
 class ConvexDescent(Decoder):
@@ -31,7 +32,11 @@ class ConvexDescent(Decoder):
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacking = super().missing(F, C)
-        return lacking if C.convex else [*lacking, f"{type(C).__name__} is not convex"]
+        if not C.convex:
+            lacking.append(f"{type(C).__name__} is not convex")
+        if getattr(F, "kinked", False) and any(hasattr(C, name) for name in ("equality", "inequality", "cones")):
+            lacking.append("an objective without corners")  # others do better, if there are others
+        return lacking
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         center = F.center
@@ -54,7 +59,14 @@ class ConvexDescent(Decoder):
         state = iterate(F.rows(rest), C.rows(rest), state, self._step, self.max_iter)
         iterations = put_rows(xp.zeros_like(xp.astype(easy, xp.int64)), rest, state["iterations"])
         proven = put_rows(xp.ones_like(easy), rest, state["done"] & (not getattr(F, "kinked", False)))
-        return finish(F, C, put_rows(c, rest, state["c"]), proven=proven, iterations=iterations)
+        c = put_rows(c, rest, state["c"])
+        slow = xp.nonzero(~proven)[0]
+        if slow.shape[0] and not Conic().missing(F, C) and hasattr(F, "softened"):
+            # A wide metric makes a gradient crawl; an interior-point method does not mind.
+            d = Conic().solve(F.rows(slow), C.rows(slow), decode)
+            c, proven = put_rows(c, slow, d.c), put_rows(proven, slow, certified(d))
+            iterations = put_rows(iterations, slow, take_rows(iterations, slow) + d.iterations)
+        return finish(F, C, c, proven=proven, iterations=iterations)
 
     def _step(self, F: Any, C: Any, s: State) -> State:
         c, y, t = s["c"], s["y"], s["t"]

@@ -25,6 +25,8 @@ UNEVEN = 30.0
 SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; beyond: LARGE
 NEIGHBOURS = {0: 4, 1: 2, 2: 8}
 LARGE, LARGEST, DENSE = 512, 2048, 8192
+AWAY = 1e3  # times the size of the outputs
+PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
 
 
@@ -94,6 +96,9 @@ def _cloud(C: Any, n: int) -> _Cloud:
     wide = location + unit * rng.uniform(-3, 3, (n // 4, T))
     far = location + unit * 10 ** rng.uniform(0, 1, (n // 2, 1)) * rng.uniform(-1, 1, (n // 2, T))
     points = np.concatenate([_onto(C, np.concatenate([near, C.starts_]), spread), _onto(C, np.concatenate([wide, far]), unit)])
+    # What a wild step threw far away is no place to start, unless all of C is there.
+    near = np.abs(points - location).max(axis=1, initial=0.0) <= AWAY * unit.max()
+    points = points[near] if near.sum() >= 8 else points
     normals = _normals(C, points, unit)[0] if len(points) else np.zeros((0, T, T))
     # An unbounded set reaches far: asinh keeps its ends from taking the whole pool.
     return _Cloud(points, normals, unit, np.arcsinh((points - location) / unit))
@@ -204,14 +209,46 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
             points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
     guesses = [center] if pool is None or pool.dimension > 1 else []
-    cloud = C.starts_
-    if pool is None and len(cloud):
-        guesses += cheapest(F, like(cloud, center), min(2, len(cloud)))
+    if pool is None and len(C.starts_):
+        guesses += cheapest(F, like(C.starts_, center), min(2, len(C.starts_)))
+        found_rows, found_points = _probe(F, C, scale)
+        rows.append(found_rows)
+        points.append(found_points)
     for guess in guesses:
         # These are not on C: a first descent to it saves the local search from far-off linearisations.
         rows.append(everyone)
         points.append(restore(C, guess, scale, tol=1e-6, max_iter=12)[0])
     return xp.concat(rows), xp.concat(points)
+
+
+def _probe(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
+    """For a set that depends on x: a few training outputs that are far from each other, moved onto C(x); the cheapest of them.
+
+    At most STARTS a row, none of them near another.
+    """
+    center = F.center
+    xp = array_namespace(center)
+    m = F.shape[0]
+    few = known(C, "probes", lambda C: C.starts_[_spread_out((C.starts_ - C.location_) / C.spread_, PROBES)])
+    cloud = like(few, center)
+    k = cloud.shape[0]
+    again = xp.asarray(np.repeat(np.arange(m), k), device=device_of(center))
+    many, some = C.rows(again), take_rows(scale, again)
+    points, _ = restore(many, xp.tile(cloud, (m, 1)), some, tol=1e-6, max_iter=12)
+    cost = F.rows(again).value(points)
+    cost = xp.where(many.contains(points, 1e-3) & xp.isfinite(cost), cost, xp.full_like(cost, xp.inf))
+    cost, points = xp.reshape(cost, (m, k)), xp.reshape(points, (m, k, -1))
+    apart = like(C.spread_, center) / 4
+    everyone, rows, found = xp.arange(m, device=device_of(center)), [], []
+    for _ in range(STARTS):
+        best = xp.argmin(cost, axis=1)
+        good = xp.isfinite(xp.min(cost, axis=1))
+        point = take_rows(xp.reshape(points, (m * k, -1)), everyone * k + best)
+        rows.append(everyone[good])
+        found.append(point[good])
+        near = xp.all(abs(points - point[:, None, :]) <= apart, axis=2)
+        cost = xp.where(near, xp.full_like(cost, xp.inf), cost)
+    return xp.concat(rows), xp.concat(found)
 
 
 def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:

@@ -124,7 +124,9 @@ class Inflated(_Relaxed):
         size = self.delta + ROUNDING * size
         beyond = xp.where(distance > self.delta, distance - self.delta, xp.zeros_like(distance))
         off = fraction(beyond, size)
-        return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(off <= tolerance(off), xp.zeros_like(beyond), beyond)
+        return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(
+            off <= tolerance(off), xp.zeros_like(beyond), beyond
+        )
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         if not np.isfinite(self.delta):

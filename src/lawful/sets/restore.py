@@ -72,7 +72,7 @@ def roundoff(jacobian: Array, c: Array) -> Array:
 
 
 @np.errstate(all="ignore")  # a trial may leave the domain of an equation; it is then rejected
-def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 50) -> tuple[Array, Array]:
+def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 100) -> tuple[Array, Array]:
     """Points of C near c (moves measured in units of `scale`), and the number of iterations of each row.
 
     Where C(x) is empty the row ends at a local minimum of the violation: the caller reads it off `C.residual`.
