@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful._checks import check_number
 from lawful.baselines._problem import Problem, make_problem
-from lawful.metrics import explained_variance
+from lawful.metrics import r2
 from lawful.tasks import Tasks, check_inputs
 
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
@@ -85,8 +85,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         return out[:, 0] if self._single else out
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
-        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+        """R^2, the mean over outputs; outputs that are NaN in y are left out."""
+        return float(r2(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
