@@ -25,7 +25,8 @@ ALLOWED = {
     "_array": set(),
     "_small": {"_array"},
     "kernels": {"_array"},
-    "tasks": set(),
+    "_checks": set(),
+    "tasks": {"_array"},
     "metrics": {"_array"},
     "plots": set(),
     "_threads": set(),
@@ -33,10 +34,10 @@ ALLOWED = {
     "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"_array", "_threads", "kernels", "ratings"},
+    "surrogates": {"_array", "_checks", "_threads", "kernels", "tasks", "ratings"},
     "decoders": {"_array", "_small", "sets", "losses.objective"},
-    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "ratings"},
-    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
+    "estimators": {"_array", "_checks", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "ratings"},
+    "baselines": {"_array", "_checks", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "report": set(),

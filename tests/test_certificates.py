@@ -1,4 +1,4 @@
-"""A certificate per row that cannot lie: each test here once found a row that was `ok` and broke the law, or was not the best."""
+"""A certificate per row that cannot lie: each test here once found a row that was `ok` and broke the law, or was not optimal."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def frame(**columns):
 
 def test_an_input_column_called_y1_is_no_output():
     X, Y = frame(y1=[1.0, 2.0, 3.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    with pytest.raises(ValueError, match="'y1' in .* is ambiguous"):
+    with pytest.raises(ValueError, match=r"'y1' in .* is ambiguous"):
         ConstrainedRegressor(Equations("y1**2 + y2**2 = 1")).fit(X, Y)
     ConstrainedRegressor(Equations("y2 <= 2")).fit(X, Y)  # a law that does not use the name
 

@@ -127,7 +127,7 @@ def _piecewise(F: Any) -> bool:
 
 
 def _pieces(F: Any) -> list[Any]:
-    """The linear pieces of every task, row by row, scaled so that the steepest slope is about 1; None where one is not convex."""
+    """The linear pieces of every task, row by row, scaled to slopes of about 1; None where one is not convex."""
     m, T = F.shape
     tasks = []
     for t in range(T):

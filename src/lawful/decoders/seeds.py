@@ -62,7 +62,7 @@ def _build(C: Any) -> Pool | None:
     The pool grows until the graph is faithful: nearly every point of a curve has a neighbour on either side, every point
     of a surface several.
     """
-    cloud = _cloud(C, 4 * LARGEST)
+    cloud = _cloud(C, 4 * LARGEST if C.n_tasks_ <= 3 else 4 * LARGE)  # beyond a surface no pool is dense
     if len(cloud.points) < 8:
         return None
     dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))

@@ -34,15 +34,25 @@ class Loss(BaseEstimator):
         """F_x for a batch, from the regressed encodings of every task."""
         return separable_objective([self] * len(scores), scores, atoms)
 
-    def calibrate(
-        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
-    ) -> None:
-        """Learn what the loss needs from the fitted regressions (an output metric, say). Most need nothing."""
+    def calibrate(self, tasks: Any, surrogate: Any) -> None:
+        """Learn what the loss needs from `lawful.tasks.Tasks` and their fitted regressions (an output metric, say).
+
+        Most need nothing.
+        """
 
     def encodings(self, y: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         """Encode the labels of every task."""
         pairs = [self.encode(y_t) for y_t in y]
         return [Z for Z, _ in pairs], [atoms for _, atoms in pairs]
+
+    @property
+    def regresses_labels(self) -> bool:
+        """Whether the unconstrained prediction is the regression of the labels themselves, which then need no encoding."""
+        return False
+
+    def center(self, scores: list[Array], atoms: list[Any]) -> Array:
+        """(m, T) the unconstrained prediction, from the regressed encodings of every task; needs no `calibrate`."""
+        return self.objective(scores, atoms).center
 
     @property
     def needs_variance(self) -> bool:

@@ -281,11 +281,12 @@ class Objective:
 
     @property
     def center(self) -> Array:
-        """A start for local search: the score-weighted mean of the atoms."""
+        """A start for local search: the score-weighted mean of the atoms, not farther from them than they are wide."""
         xp = array_namespace(self.scores[0])
         a = xp.stack([xp.sum(s, axis=1) for s in self.scores], axis=1)
         b = xp.stack([s @ y for s, y in zip(self.scores, self.atoms)], axis=1)
-        return positive_part_center(a, b)
+        low, high = (xp.stack([edge(y) + side * _range(y) for y in self.atoms]) for edge, side in ((xp.min, -1), (xp.max, 1)))
+        return xp.clip(positive_part_center(a, b), low[None, :], high[None, :])
 
     def _columns(self, c: Array, what: str) -> list[Array]:
         xp = array_namespace(c)
