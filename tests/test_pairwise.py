@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from lawful.kernels import Gaussian, Linear, Precomputed
 from lawful.ratings import as_ratings
-from lawful.surrogates.pairs import _skew, _table
+from lawful.surrogates.pairs import _table
 from lawful.surrogates.pairs._table import cut
 from lawful.surrogates.pairs._targets import net, potentials, read_comparisons, spread
 from lawful.surrogates.pairs.pairwise import PairwiseRidge
@@ -200,7 +200,7 @@ def test_streamed_is_stored():
 
 def test_threads_change_nothing(monkeypatch):
     X, R, X_new = draw(n=60, D=40, seed=12)
-    monkeypatch.setattr(_skew, "SMALL", 0)
+    monkeypatch.setattr(_table, "SMALL", 0)
     one = PairwiseRidge("item_bias", n_jobs=1).fit(X, R)
     four = PairwiseRidge("item_bias", n_jobs=4).fit(X, R)
     assert np.array_equal(one.table_.coef, four.table_.coef)

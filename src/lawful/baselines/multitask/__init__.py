@@ -1,11 +1,9 @@
 """Multitask regression: a matrix of relations between the tasks, given or learned, and what it is compared with."""
 
-from lawful.baselines.multitask.clustered import ClusteredMTL
-from lawful.baselines.multitask.fixed import LinearRelations, MeanRegularized
+from lawful.baselines.multitask.coupled import ClusteredMTL, LinearRelations, MeanRegularized, RelationshipLearning
 from lawful.baselines.multitask.latent import LatentTaskStructure
 from lawful.baselines.multitask.output_kernel import OutputKernelLearning
 from lawful.baselines.multitask.parametrized import ParametrizedRegressor
-from lawful.baselines.multitask.relationship import RelationshipLearning
 from lawful.baselines.multitask.single import SingleTask
 from lawful.baselines.multitask.tuning import tune
 from lawful.baselines.multitask.wiener import WienerShrinkage

@@ -9,10 +9,10 @@ from tqdm import tqdm
 
 from lawful.baselines.multitask._alternate import ROUNDING, alternate
 from lawful.baselines.multitask._base import Baseline
-from lawful.baselines.multitask._conjugate import MAX_ROWS, CGSystem, make_system
 from lawful.baselines.multitask._problem import Problem
 from lawful.baselines.multitask._sdca import epoch_features, epoch_gram
 from lawful.baselines.multitask._structures import Power
+from lawful.baselines.multitask._systems import MAX_ROWS, CGSystem, make_system
 
 __all__ = ["OutputKernelLearning"]
 

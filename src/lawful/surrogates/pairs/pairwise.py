@@ -30,8 +30,7 @@ from threadpoolctl import threadpool_limits
 from lawful._threads import n_threads
 from lawful.ratings import as_ratings, users_of, with_data
 from lawful.surrogates.pairs._kappa import FIXED, choose_kappa, observations
-from lawful.surrogates.pairs._skew import each_skew
-from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
+from lawful.surrogates.pairs._table import PairTable, each_skew, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
     Comparisons,
     compared,
