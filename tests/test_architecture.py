@@ -28,15 +28,17 @@ ALLOWED = {
     "tasks": set(),
     "metrics": {"_array"},
     "plots": set(),
+    "_checks": set(),
     "_threads": set(),
+    "_ranker": {"metrics", "ratings"},  # what rankers share, be they estimators or baselines
     "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
     "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"_array", "_threads", "kernels", "ratings"},
-    "decoders": {"_array", "_small", "sets", "losses.objective"},
-    "estimators": {"_array", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "ratings"},
-    "baselines": {"_array", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
+    "surrogates": {"_array", "_checks", "_threads", "kernels", "ratings"},
+    "decoders": {"_array", "_checks", "_small", "_threads", "sets", "losses.objective"},
+    "estimators": {"_array", "_checks", "_ranker", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
+    "baselines": {"_array", "_checks", "_ranker", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "report": set(),

@@ -198,7 +198,7 @@ def test_blocks_do_not_matter(monkeypatch):
     X, R, genres = film_data(6)
     model = PairwiseRanker("linear").fit(X, R, item_features=genres)
     whole = model.scores(X, R)
-    monkeypatch.setattr("lawful.baselines.ranking._base.ENTRIES", 100)
+    monkeypatch.setattr("lawful.baselines.ranking.scorers.ENTRIES", 100)
     monkeypatch.setattr("lawful.baselines.ranking.features.BLOCK", 100)
     assert np.allclose(model.scores(X, R), whole)
     assert np.allclose(PairwiseRanker("linear").fit(X, R, item_features=genres).coef_, model.coef_)

@@ -1,6 +1,6 @@
 """Estimators: where encode, regress and decode meet."""
 
-from lawful.estimators._ranking import RankingDecoding
+from lawful.decoders import RankingDecoding
 from lawful.estimators.base import DecodingError, DecodingWarning
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.estimators.regressor import ConstrainedRegressor

@@ -44,19 +44,6 @@ class Baseline(RegressorMixin, BaseEstimator):
         X, tasks = self._check(X, y, sample_weight)
         return make_problem(X, tasks, self.kernel, bool(self.intercept))
 
-    def _positive(self, name: str, zero: bool = False, infinite: bool = False) -> float:
-        """The parameter as one number above (or at) zero, or an error that says what would do."""
-        given = getattr(self, name)
-        try:
-            value = float("nan") if isinstance(given, bool | str) else float(given)
-        except (TypeError, ValueError):
-            value = float("nan")
-        if not (value > 0 or (zero and value == 0)) or (np.isinf(value) and not infinite):
-            allowed = "a number from zero" if zero else "a number above zero"
-            hint = " (inf switches the coupling off)" if infinite else ""
-            raise ValueError(f"{type(self).__name__}({name}={given!r}) will not do; give {allowed}{hint}")
-        return value
-
     # ------------------------------------------------------------------ fitted function
 
     def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> Self:

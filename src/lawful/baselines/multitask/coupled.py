@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lawful._checks import COUPLED, number
 from lawful.baselines.multitask._alternate import alternate
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._structures import Clusters, Fixed, Relationship, Structure
@@ -25,7 +26,7 @@ class CoupledBaseline(Baseline):
         raise NotImplementedError
 
     def _lam(self) -> float:
-        return self._positive("lam")
+        return number(self, "lam")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
@@ -75,7 +76,7 @@ class MeanRegularized(CoupledBaseline):
     max_iter, verbose = 1, False
 
     def _structure(self, T: int) -> Fixed:
-        return Fixed(np.eye(T) + 1 / self._positive("mu", infinite=True))
+        return Fixed(np.eye(T) + 1 / number(self, "mu", infinite=True, hint=COUPLED))
 
 
 class LinearRelations(CoupledBaseline):
@@ -180,7 +181,7 @@ class RelationshipLearning(CoupledBaseline):
         return 1.0
 
     def _structure(self, T: int) -> Structure:
-        lam1, lam2 = self._positive("lam1", zero=True), self._positive("lam2", zero=True)
+        lam1, lam2 = number(self, "lam1", zero=True), number(self, "lam2", zero=True)
         if lam1 == lam2 == 0:
             raise ValueError("RelationshipLearning: lam1 and lam2 are both zero, nothing is regularised; give one above zero")
         return Fixed(2 * np.eye(T) / lam1) if lam2 == 0 else Relationship(T, lam1, lam2)
@@ -243,7 +244,7 @@ class ClusteredMTL(CoupledBaseline):
         self.verbose = verbose
 
     def _structure(self, T: int) -> Clusters:
-        mean, between, within = (self._positive(name) for name in ("eps_mean", "eps_between", "eps_within"))
+        mean, between, within = (number(self, name) for name in ("eps_mean", "eps_between", "eps_within"))
         if not mean <= between <= within:
             raise ValueError(
                 f"ClusteredMTL: the prices eps_mean={mean:g}, eps_between={between:g}, eps_within={within:g} are out of order; "

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
+from lawful._checks import COUPLED, number
 from lawful.baselines.multitask._alternate import ROUNDING
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._systems import solve_with_bias
@@ -94,9 +95,9 @@ class LatentTaskStructure(Baseline):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        lam, mu, price = self._positive("lam"), self._positive("mu", infinite=True), self._positive("d")
+        lam, mu, price = number(self, "lam"), number(self, "mu", infinite=True, hint=COUPLED), number(self, "d")
         for name in ("p", "q"):
-            if not 1 < self._positive(name) <= 2:
+            if not 1 < number(self, name) <= 2:
                 raise ValueError(f"LatentTaskStructure({name}={getattr(self, name)!r}) will not do; give a number in (1, 2]")
         problem = self._problem(X, y, sample_weight)
         groups = self._groups(problem.n_tasks, mu, price)

@@ -25,13 +25,17 @@ DENSE = 1500  # features up to which a d x d matrix is factored
 
 @dataclass
 class Solution:
-    """w, its objective, how far that can be above the minimum, the norm of the (sub)gradient, iterations."""
+    """w, its objective, how far that can be above the minimum, the norm of the (sub)gradient, iterations.
+
+    rounding: the share of the objective below which the gap says nothing.
+    """
 
     w: np.ndarray
     objective: float
     gap: float
     gradient_norm: float
     n_iter: int
+    rounding: float = 0.0
 
 
 def newton(

@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from lawful._checks import choice, number, whole
+from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
 from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, MatrixFactorization
 from lawful.surrogates.pairs.factorisation import Popularity as ShrunkMean
@@ -32,10 +34,9 @@ class Popularity(ScoreRanker):
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
         """Learn from ratings R (n, D), sparse or with NaN where unrated; X may be None."""
-        if self.statistic not in STATISTICS:
-            raise ValueError(f"Popularity: statistic={self.statistic!r} is unknown; choose one of {', '.join(STATISTICS)}")
-        damping = self._number("damping", zero=self.statistic != "bias")
-        _, R = self._training(X, R)
+        choice(self, "statistic", STATISTICS)
+        damping = number(self, "damping", zero=self.statistic != "bias")
+        _, R = training_ratings(self, X, R)
         if self.statistic == "count":
             self.item_scores_ = np.bincount(R.indices, minlength=R.shape[1]).astype(float)
         else:
@@ -83,10 +84,10 @@ class MatrixFactorizationRanker(ScoreRanker):
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
         """Learn from ratings R (n, D), sparse or with NaN where unrated; X may be None."""
-        n_factors, n_models = self._number("n_factors", whole=True), self._number("n_models", whole=True)
-        lam, damping = self._number("lam"), self._number("damping")
-        power, n_iter = self._number("count_power", zero=True), self._number("n_iter", whole=True)
-        _, R = self._training(X, R)
+        n_factors, n_models = whole(self, "n_factors"), whole(self, "n_models")
+        lam, damping = number(self, "lam"), number(self, "damping")
+        power, n_iter = number(self, "count_power", zero=True), whole(self, "n_iter")
+        _, R = training_ratings(self, X, R)
         model = MatrixFactorization(n_factors, lam, count_power=power, damping=damping, n_iter=n_iter)
         self.model_ = AveragedFactorization(model, n_models, self.random_state, self.n_jobs).fit(R)
         return self

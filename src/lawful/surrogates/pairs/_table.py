@@ -6,15 +6,10 @@
 
 Memory grows with the number of observations, sum_t n_t, not with the number of items squared times the number of queries. A
 table that would not fit (`Streamed`) keeps the ratings instead and solves its tasks again, in blocks, whenever they are read.
-
-The skew matrices S(x) of many queries are made from it one after the other in buffers that are used again (`each_skew`): never
-m x D x D numbers.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -24,8 +19,6 @@ from scipy import sparse
 from lawful._threads import Threads, on_threads
 from lawful.surrogates.pairs.compiled import (
     LANES,
-    TILE,
-    assemble,
     copy_among,
     count_among,
     find_tasks,
@@ -38,10 +31,6 @@ from lawful.surrogates.pairs.compiled import (
 )
 
 BLOCKS = 128  # enough for threads to even out, few enough for their overhead not to matter
-BATCH = 2 * LANES  # queries whose scores are held at once
-SCORE_BYTES = 2**28  # above this only one group of lanes is held
-DOUBLE_ITEMS = 512  # S of more items is held in single precision: it is the largest array of a decode, and read many times
-SMALL = 20_000  # with less to do threads cost more than they give
 
 
 def user_type(n: int) -> Any:
@@ -268,64 +257,3 @@ def table_of_comparisons(
         bad = on_threads(lambda r: solve_listed(r[0], r[1], table.ptr, table.users, table.coef, K, ridge), rows, n_threads)
         check_definite(sum(bad))
     return table
-
-
-def each_skew(
-    function: Callable[[int, np.ndarray], Any],
-    table: PairTable,
-    k: np.ndarray,
-    f: np.ndarray,
-    by_count: bool,
-    n_threads: int,
-    max_memory: float,
-) -> list[Any]:
-    """[function(i, S(x_i))] for the kernel rows k (m, n) and the prior means f (m, D)."""
-    m, D = len(k), table.n_items
-    if m == 0:
-        return []
-    n_threads = n_threads if table.n_observations + D * D > SMALL else 1
-    with Threads(n_threads) as threads:
-        if m == 1:
-            return [function(0, one_skew(table, k, f[0], by_count, threads))]
-        buffers = threading.local()
-
-        def work(task: tuple[int, np.ndarray]) -> Any:
-            i, v = task
-            if not hasattr(buffers, "S"):
-                buffers.S = empty_skew(D)
-            assemble(table.pair_start, table.partner, table.ptr, v, f[i], by_count, 0, D, buffers.S)
-            return function(i, buffers.S)
-
-        size = min(batch_size(table, max_memory), -(-m // LANES) * LANES)
-        scores = np.empty((size, table.n_tasks))
-        out: list[Any] = []
-        for start in range(0, m, size):
-            table.scores(k[start : start + size], threads, scores)
-            out += threads.map(work, [(i, scores[i - start]) for i in range(start, min(start + size, m))])
-        return out
-
-
-def one_skew(table: PairTable, k: np.ndarray, f: np.ndarray, by_count: bool, threads: Threads) -> np.ndarray:
-    """S of a single query, its rows spread over the threads."""
-    v = table.scores(k, threads)[0]
-    D = table.n_items
-    S = empty_skew(D)
-    step = max(1, D // (4 * TILE * threads.n_threads)) * TILE
-
-    def work(first: int) -> None:
-        assemble(table.pair_start, table.partner, table.ptr, v, f, by_count, first, min(first + step, D), S)
-
-    threads.map(work, range(0, D, step))
-    return S
-
-
-def empty_skew(D: int) -> np.ndarray:
-    return np.empty((D, D), dtype=np.float64 if D <= DOUBLE_ITEMS else np.float32)
-
-
-def batch_size(table: PairTable, max_memory: float) -> int:
-    """How many queries to score at once. Where tasks are solved again each time, as many as memory allows."""
-    size = BATCH if 8 * BATCH * table.n_tasks <= SCORE_BYTES else LANES
-    if table.streamed:
-        size = max(size, int(max_memory / (8 * max(table.n_tasks, 1))) // LANES * LANES)
-    return size
