@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful.decoders import orders  # loads its compiled kernels on first use
 from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
-from lawful.decoders.orders import order
 
 __all__ = ["ArcSet", "net_costs"]
 
@@ -46,7 +46,7 @@ class ArcSet(Decoder):
         for row in range(m):
             S = np.zeros((D, D))
             S[p, q], S[q, p] = gain[row], -gain[row]
-            found = order(S, "exact" if D <= PROVE else "insertion")
+            found = orders.order(S, "exact" if D <= PROVE else "insertion")
             ahead = found.positions[p] < found.positions[q]
             c[row] = np.where(ahead, 1.0, -1.0)
             if C.ties:  # an arc that costs more than none is not drawn

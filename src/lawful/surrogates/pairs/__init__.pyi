@@ -1,0 +1,5 @@
+"""What `lawful.surrogates.pairs` offers: read by type checkers, and at run time by `lawful._lazy`."""
+
+from lawful.surrogates.pairs.pairwise import PairwiseRidge
+
+__all__ = ["PairwiseRidge"]
