@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful._checks import number, whole
 from lawful._threads import Threads
-from lawful.decoders import orders
+from lawful.decoders import orders  # loads its compiled kernels on first use
 from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
 
 __all__ = ["ArcSet", "RankingDecoding", "net_costs"]
@@ -132,7 +132,7 @@ class ArcSet(Decoder):
             c = np.where(tie < np.where(ahead, before, after), 0.0, c)
         code = np.array([OK if d.status == "optimal" else NOT_CONVERGED for d in found], dtype=np.int64)
         xp = array_namespace(reference)
-        return finish(F, C, like(c, reference), code=xp.asarray(code))
+        return finish(F, C, like(c, reference), code=xp.asarray(code, device=device_of(reference)))
 
     # ------------------------------------------------------------------ one order after the other
 

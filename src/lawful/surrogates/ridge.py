@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.exact import Factor, distinct
 from lawful.surrogates.groups import group_tasks, make_factor
@@ -170,7 +170,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         out: list[Array] = [None] * len(self._widths)
         for g, factor in zip(self.groups_, self._factors):
             if factor.p == 1:
-                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype)
+                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype, device=device_of(X))
             else:
                 ratio = factor.variance(X, self.lam_[g]) / like(self._loo_variance[g], X)[None, :]
             for i, t in enumerate(g):
@@ -214,7 +214,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         useful = informative(factor.sample, Y, factor.intercept)
         lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
         if np.any(useful):
-            at = array_namespace(Y).asarray(np.flatnonzero(useful))
+            at = array_namespace(Y).asarray(np.flatnonzero(useful), device=device_of(Y))
             lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
             lam[~useful] = np.median(lam[useful])
         return lam

@@ -1,7 +1,5 @@
 """All that learns comparisons: pairwise ridge, its prior means, factorisation of ratings, the kernel between queries."""
 
-from lawful.surrogates.pairs.comparisons import PairTasks
-from lawful.surrogates.pairs.objective import PairObjective
-from lawful.surrogates.pairs.pairwise import PairwiseRidge
+from lawful._lazy import attach
 
-__all__ = ["PairObjective", "PairTasks", "PairwiseRidge"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
