@@ -35,17 +35,17 @@ ALLOWED = {
     "_array": set(),
     "_small": {"_array"},
     "kernels": {"_array"},
-    "tasks": set(),
+    "_checks": set(),
+    "tasks": {"_array"},
     "metrics": {"_array"},
     "plots": set(),
-    "_checks": set(),
     "_threads": set(),
     "_ranker": {"metrics", "ratings"},  # what rankers share, be they estimators or baselines
     "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
     "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"_array", "_checks", "_threads", "kernels", "ratings"},
+    "surrogates": {"_array", "_checks", "_threads", "kernels", "ratings", "tasks"},
     "decoders": {"_array", "_checks", "_small", "_threads", "sets", "losses.objective"},
     "estimators": {"_array", "_checks", "_ranker", "decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics"},
     "baselines": {"_array", "_checks", "_ranker", "surrogates", "kernels", "tasks", "metrics", "ratings", "estimators"},

@@ -30,7 +30,7 @@ from lawful.baselines.multitask._structures import Clusters, Power, Relationship
 from lawful.baselines.multitask._systems import CGSystem, DenseSystem, PrimalSystem, SharedSystem, make_system
 from lawful.estimators.folds import make_folds
 from lawful.kernels import Gaussian, Linear, Precomputed
-from lawful.tasks import split_tasks
+from lawful.tasks import Tasks
 
 T, D = 4, 3
 W = np.random.default_rng(1).normal(size=(D, 1)) + 0.5 * np.random.default_rng(2).normal(size=(D, T))
@@ -138,7 +138,7 @@ STRUCTURES = [Relationship(T, 0.1, 0.3), Relationship(T, 0.0, 0.3), Clusters(T, 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: type(s).__name__)
 def test_two_starts(structure):
     X, Y = separate()
-    system = make_system(make_problem(X, split_tasks(Y), None, True))
+    system = make_system(make_problem(Tasks.of(X, Y), None, True))
     root = np.random.default_rng(0).normal(size=(T, T))
     starts = [structure.start(), root @ root.T + 0.01 * np.eye(T)]
     found = [alternate(system, structure, 0.1, 1e-7, 2000, C=C) for C in starts]
@@ -188,7 +188,7 @@ def test_systems_agree(data, intercept):
     X, Y = data
     rng = np.random.default_rng(0)
     root = rng.normal(size=(T, 2))
-    problems = [make_problem(X, split_tasks(Y), kernel, intercept) for kernel in (None, linear)]
+    problems = [make_problem(Tasks.of(X, Y), kernel, intercept) for kernel in (None, linear)]
     systems = [PrimalSystem(problems[0], problems[0].features()), DenseSystem(problems[1]), CGSystem(problems[1], tol=1e-13)]
     systems += [SharedSystem(problems[1])] if problems[1].shared else []
     for C in (root @ root.T, np.eye(T) + 2.0):

@@ -1,52 +1,55 @@
-"""Parameters, checked: one helper for numbers and one for choices, so that every estimator refuses in the same words."""
+"""Checks of parameters, in one wording: who speaks, what is wrong, what would do.
+
+`check_number`, `check_count` and `check_choice` take a value and the name of who speaks; `number`, `count` and `choice` take an
+estimator and the name of one of its parameters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-__all__ = ["COUPLED", "choice", "number", "whole"]
-
-COUPLED = ", or inf, which switches the coupling off"
+__all__ = ["check_choice", "check_count", "check_number", "choice", "count", "number"]
 
 
-def number(owner: Any, name: str, *, zero: bool = False, infinite: bool = False, hint: str = "", value: Any = None) -> float:
-    """The parameter `name` of `owner` as a number above 0 (`zero`: or 0; `infinite`: or inf), or a ValueError that says so.
-
-    owner: an estimator, or the name of who speaks, with the value itself.
-    """
-    given = value if isinstance(owner, str) else getattr(owner, name)
+def check_number(who: str, name: str, value: Any, *, zero: bool = False, infinite: bool = False, hint: str = "") -> float:
+    """`value` as one number above 0, or from 0 on, or up to infinity where these are allowed."""
     try:
-        found = float("nan") if isinstance(given, bool | np.bool_ | str) else float(given)
+        found = float("nan") if isinstance(value, bool | np.bool_ | str) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = float("nan")
     if not (found > 0 or (zero and found == 0)) or (np.isinf(found) and not infinite):
-        _refuse(owner, name, given, "a number, 0 or above" if zero else "a number above 0", hint)
+        allowed = "a number, 0 or above" if zero else "a number above 0"
+        raise ValueError(f"{who}: {name}={value!r} will not do; give {allowed}{hint}")
     return found
 
 
-def whole(owner: Any, name: str, *, least: int = 1, value: Any = None) -> int:
-    """The parameter as a whole number, `least` or above."""
-    given = value if isinstance(owner, str) else getattr(owner, name)
-    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < least:
-        _refuse(owner, name, given, f"a whole number, {least} or above")
-    return int(given)
+def check_count(who: str, name: str, value: Any, smallest: int = 1) -> int:
+    """`value` as a whole number of at least `smallest`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < smallest:
+        raise ValueError(f"{who}: {name}={value!r} will not do; give a whole number, {smallest} or above")
+    return int(value)
 
 
-def choice(owner: Any, name: str, choices: Sequence[Any], hint: str = "") -> Any:
-    """The parameter, one of the choices."""
-    given = getattr(owner, name)
-    if not any(type(given) is type(c) and given == c for c in choices):
-        listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{_who(owner)}: {name}={given!r} is unknown; choose one of {listed}{hint}")
-    return given
+def check_choice(who: str, name: str, value: Any, allowed: Collection[Any]) -> Any:
+    """`value`, which must be one of `allowed`."""
+    if not any(type(value) is type(known) and value == known for known in allowed):
+        raise ValueError(f"{who}: {name}={value!r} is unknown; choose one of {', '.join(map(repr, allowed))}")
+    return value
 
 
-def _refuse(owner: Any, name: str, given: Any, what: str, hint: str = "") -> None:
-    raise ValueError(f"{_who(owner)}: {name}={given!r} will not do; give {what}{hint}")
+def number(owner: Any, name: str, *, zero: bool = False, infinite: bool = False, hint: str = "") -> float:
+    """A parameter of an estimator, as `check_number`."""
+    return check_number(type(owner).__name__, name, getattr(owner, name), zero=zero, infinite=infinite, hint=hint)
 
 
-def _who(owner: Any) -> str:
-    return owner if isinstance(owner, str) else type(owner).__name__
+def count(owner: Any, name: str, smallest: int = 1) -> int:
+    """A parameter of an estimator, as `check_count`."""
+    return check_count(type(owner).__name__, name, getattr(owner, name), smallest)
+
+
+def choice(owner: Any, name: str, allowed: Collection[Any]) -> Any:
+    """A parameter of an estimator, as `check_choice`."""
+    return check_choice(type(owner).__name__, name, getattr(owner, name), allowed)

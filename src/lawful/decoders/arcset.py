@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
-from lawful._checks import number, whole
+from lawful._checks import count, number
 from lawful._threads import Threads
 from lawful.decoders import orders  # loads its compiled kernels on first use
 from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
@@ -161,7 +161,7 @@ class ArcSet(Decoder):
                 f"ArcSet: method={method!r} is unknown; choose one of auto, {', '.join(orders.METHODS)}, or give a function of "
                 "S (D, D) that returns the items in order, best first"
             )
-        sweeps = None if self.sweeps is None else whole(self, "sweeps", least=0)
+        sweeps = None if self.sweeps is None else count(self, "sweeps", 0)
         limit = None if self.time_limit is None else number(self, "time_limit", zero=True, infinite=True)
         if method == "insertion" and sweeps is not None and limit is None and not bound:
             return lambda i, S: orders.fast_insertion(S, sweeps)

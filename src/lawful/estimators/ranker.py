@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._checks import whole
+from lawful._checks import count
 from lawful._ranker import Ranker, check_items, item_names, new_queries, training_queries
 from lawful.decoders import ArcSet
 from lawful.decoders.arcset import RankingDecoding
@@ -161,7 +161,7 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
             )
         found = ArcSet(
             self.decoder,
-            sweeps=whole(self, "sweeps", least=0),
+            sweeps=count(self, "sweeps", 0),
             time_limit=self.time_limit,
             random_state=self.random_state,
             verbose=self.verbose,

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from lawful._checks import COUPLED, number
+from lawful._checks import number
 from lawful.baselines.multitask._alternate import alternate
-from lawful.baselines.multitask._base import Baseline
+from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._structures import Clusters, Fixed, Relationship, Structure
 from lawful.baselines.multitask._systems import make_system
 

@@ -20,9 +20,9 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
-from lawful._checks import COUPLED, number
+from lawful._checks import number
 from lawful.baselines.multitask._alternate import ROUNDING
-from lawful.baselines.multitask._base import Baseline
+from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._systems import solve_with_bias
 from lawful.kernels import as_kernel
 

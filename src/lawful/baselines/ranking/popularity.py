@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from lawful._checks import choice, number, whole
+from lawful._checks import choice, count, number
 from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
 from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, MatrixFactorization
@@ -84,9 +84,9 @@ class MatrixFactorizationRanker(ScoreRanker):
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
         """Learn from ratings R (n, D), sparse or with NaN where unrated; X may be None."""
-        n_factors, n_models = whole(self, "n_factors"), whole(self, "n_models")
+        n_factors, n_models = count(self, "n_factors"), count(self, "n_models")
         lam, damping = number(self, "lam"), number(self, "damping")
-        power, n_iter = number(self, "count_power", zero=True), whole(self, "n_iter")
+        power, n_iter = number(self, "count_power", zero=True), count(self, "n_iter")
         _, R = training_ratings(self, X, R)
         model = MatrixFactorization(n_factors, lam, count_power=power, damping=damping, n_iter=n_iter)
         self.model_ = AveragedFactorization(model, n_models, self.random_state, self.n_jobs).fit(R)

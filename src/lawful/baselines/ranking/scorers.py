@@ -10,7 +10,7 @@ import scipy.linalg
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from lawful._checks import choice, number, whole
+from lawful._checks import choice, count, number
 from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
 from lawful.baselines.ranking._newton import Solution, newton
@@ -65,7 +65,7 @@ class JointScorer(ScoreRanker):
         coef_init      (d,) where the iterations start; None: 0
         """
         self._check()
-        lam, tol, max_iter = number(self, "lam"), number(self, "tol"), whole(self, "max_iter")
+        lam, tol, max_iter = number(self, "lam"), number(self, "tol"), count(self, "max_iter")
         Phi, pairs = self._design(X, R, item_features)
         w = self._start(coef_init, Phi.shape[1])
         return self._keep(self._minimise(pairs, Phi, lam, w, {"tol": tol, "max_iter": max_iter, "verbose": self.verbose}), tol)
@@ -73,7 +73,7 @@ class JointScorer(ScoreRanker):
     def _design(self, X: Any, R: Any, item_features: Any) -> tuple[np.ndarray, Pairs]:
         """Features of the training ratings, in the order of the pairs."""
         name = type(self).__name__
-        n_parts = whole(self, "n_parts")
+        n_parts = count(self, "n_parts")
         X, R = training_ratings(self, X, R)
         self.features_ = make_features(self.features, name).fit(X, R, item_features)
         Phi, query = training_features(self.features_, X, R, n_parts, self.random_state)

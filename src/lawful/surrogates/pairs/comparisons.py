@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from lawful._checks import whole
+from lawful._checks import check_count
 from lawful.ratings import as_ratings
 
 __all__ = ["Comparisons", "PairTasks", "compared", "potentials", "read_comparisons"]
@@ -110,7 +110,7 @@ def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tu
         raise ValueError(f"comparison {row} has the weight {weight[row]}; swap winner and loser instead of a negative weight")
     if (table[:, :3] != np.floor(table[:, :3])).any():
         raise ValueError("queries and items of comparisons must be whole numbers: row numbers of X and item numbers from 0")
-    D = max(int(table[:, 1:3].max()) + 1, 1) if n_items is None else whole("PairwiseRidge", "n_items", value=n_items)
+    D = max(int(table[:, 1:3].max()) + 1, 1) if n_items is None else check_count("PairwiseRidge", "n_items", n_items)
     check_size(D)
     for name, column, stop in (("query", 0, n), ("winner", 1, D), ("loser", 2, D)):
         wrong = np.flatnonzero((table[:, column] < 0) | (table[:, column] >= stop))

@@ -22,13 +22,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from lawful._checks import choice, number
 from lawful._threads import n_threads
 from lawful.ratings import as_ratings, count_queries, users_of, with_data
+from lawful.surrogates.base import Surrogate
 from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
     FIXED,
@@ -54,7 +54,7 @@ CHOICES = {
 }
 
 
-class PairwiseRidge(BaseEstimator):
+class PairwiseRidge(Surrogate):
     """Kernel ridge regression of every comparison of two items, from ratings or from comparisons.
 
     Parameters
@@ -123,7 +123,7 @@ class PairwiseRidge(BaseEstimator):
         """
         return self.fit_tasks(PairTasks.read(X, R, comparisons, n_items))
 
-    def fit_tasks(self, tasks: PairTasks) -> Self:
+    def fit_tasks(self, tasks: PairTasks) -> Self:  # type: ignore[override]
         """One kernel ridge problem per pair of items, from data that are checked."""
         self._check_parameters()
         n, D = self.n_queries_, self.n_items_ = tasks.n_queries, tasks.n_items
@@ -243,6 +243,11 @@ class PairwiseRidge(BaseEstimator):
                 "are needed"
             )
         return k, self.slope_ * F
+
+    def predict_tasks(self, X: Any) -> list[np.ndarray]:
+        """S_pq(x) (m, 1) of every pair p < q, in the order of `lawful.sets.Rankings`: for a few items."""
+        scores = self.pair_scores(X, np.stack(np.triu_indices(self.n_items_, 1), axis=1))
+        return list(scores.T[:, :, None])
 
     def skew(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> np.ndarray:
         """S(x) (D, D) of one query, X (1, d)."""
