@@ -27,10 +27,12 @@ residual of 1e-5 leaves 1e-10 in the duality gap, which is measured afterwards i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, cg
 
 from lawful._array import eigh
 from lawful.baselines.multitask._problem import Problem
@@ -195,7 +197,6 @@ class CGSystem(KernelSystem):
         self.tol, self.max_iter = tol, max_iter
         self.rows = [np.flatnonzero(problem.mask[:, t]) for t in range(problem.n_tasks)]
         self.A: np.ndarray | None = None
-        self.n_products = 0
         self._factors: list = []
         self._at: tuple[np.ndarray, float] | None = None
 
@@ -204,27 +205,14 @@ class CGSystem(KernelSystem):
         self._factor(np.diag(C), lam)
         price = np.where(problem.mask, lam / np.where(problem.mask, problem.omega, 1.0), 0.0)
 
-        def apply(A: np.ndarray) -> np.ndarray:
-            self.n_products += 1
-            return self._project(np.where(problem.mask, self.K @ (A @ C), 0.0) + price * A)
+        def on_tables(function: Callable[[np.ndarray], np.ndarray]) -> LinearOperator:
+            return LinearOperator((problem.Y.size,) * 2, lambda v: function(v.reshape(problem.Y.shape)).ravel(), dtype=float)
 
-        target = self._project(problem.Y)
-        A = np.zeros_like(problem.Y) if self.A is None else self.A
-        r = target - apply(A) if self.A is not None else target
-        z = self._precondition(r)
-        d, rz = z, float((r * z).sum())
-        start = float((target * self._precondition(target)).sum())
-        for _ in range(self.max_iter):
-            if rz <= self.tol**2 * start:
-                break
-            q = apply(d)
-            step = rz / float((d * q).sum())
-            A, r = A + step * d, r - step * q
-            z = self._precondition(r)
-            rz, old = float((r * z).sum()), rz
-            d = z + (rz / old) * d
-        self.A = A
-        return self._from_dual(A, C, lam)
+        product = on_tables(lambda A: self._project(np.where(problem.mask, self.K @ (A @ C), 0.0) + price * A))
+        target, start = self._project(problem.Y).ravel(), None if self.A is None else self.A.ravel()
+        found = cg(product, target, start, rtol=self.tol, maxiter=self.max_iter, M=on_tables(self._precondition))[0]
+        self.A = found.reshape(problem.Y.shape)
+        return self._from_dual(self.A, C, lam)
 
     def _project(self, A: np.ndarray) -> np.ndarray:
         if not self.problem.intercept:

@@ -15,13 +15,11 @@ from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
 from lawful.baselines.ranking._newton import Solution, newton
 from lawful.baselines.ranking._pairs import HingePairs, LogisticPairs, Pairs, StructuralPairs, make_pairs
-from lawful.baselines.ranking._planes import cutting_planes
 from lawful.baselines.ranking.features import evaluate, make_features, training_features
 
 __all__ = ["PairwiseRanker", "StructuralRanker"]
 
 LOSSES = ("linear", "hinge", "logistic")
-SOLVERS = ("newton", "cutting_plane")
 ENTRIES = 2**18  # features of this many (query, item) pairs are held at once in predict
 
 
@@ -51,8 +49,7 @@ class JointScorer(ScoreRanker):
         self.verbose = verbose
 
     def _check(self) -> None:
-        """Refuse parameters before any data are read."""
-        raise NotImplementedError
+        """Refuse parameters of one's own before any data are read."""
 
     def _minimise(self, pairs: Pairs, Phi: np.ndarray, lam: float, w: np.ndarray, options: dict[str, Any]) -> Solution:
         raise NotImplementedError
@@ -235,11 +232,10 @@ class StructuralRanker(JointScorer):
     Parameters
     ----------
     lam : weight of |w|^2
-    solver : "newton" (the slacks smoothed, with a falling width) or "cutting_plane" (one slack); the same minimum
     features, scale, weights, n_parts, random_state, verbose : as in `PairwiseRanker`. omega_u = 1 / (sum of all differences)
         with weights="pairs"; with "queries" every query's Delta is a share of its largest value
     tol : largest duality gap, as a share of the objective
-    max_iter : Newton steps, or planes
+    max_iter : Newton steps
 
     Attributes
     ----------
@@ -252,7 +248,6 @@ class StructuralRanker(JointScorer):
         self,
         *,
         lam: float = 1e-5,
-        solver: str = "newton",
         features: Any = None,
         scale: bool = True,
         weights: str = "pairs",
@@ -263,15 +258,6 @@ class StructuralRanker(JointScorer):
         verbose: int = 0,
     ) -> None:
         super().__init__(lam, features, scale, weights, n_parts, tol, max_iter, random_state, verbose)
-        self.solver = solver
-
-    def _check(self) -> None:
-        choice(self, "solver", SOLVERS)
 
     def _minimise(self, pairs: Pairs, Phi: np.ndarray, lam: float, w: np.ndarray, options: dict[str, Any]) -> Solution:
-        loss, options = StructuralPairs(pairs), {**options, "name": "structural ranking"}
-        return (
-            newton(loss, Phi, lam, w, smooth=False, **options)
-            if self.solver == "newton"
-            else cutting_planes(loss, Phi, lam, w, **options)
-        )
+        return newton(StructuralPairs(pairs), Phi, lam, w, smooth=False, name="structural ranking", **options)
