@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lawful._checks import number
+from lawful._checks import count, number
 from lawful.baselines.multitask._alternate import alternate
 from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._structures import Clusters, Fixed, Relationship, Structure
@@ -30,11 +30,11 @@ class CoupledBaseline(Baseline):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        lam = self._lam()
+        lam, tol, max_iter = self._lam(), number(self, "tol", zero=True), count(self, "max_iter")
         problem = self._problem(X, y, sample_weight)
         structure = self._structure(problem.n_tasks)
         system = make_system(problem)
-        found = alternate(system, structure, lam, self.tol, self.max_iter, self.verbose)
+        found = alternate(system, structure, lam, tol, max_iter, self.verbose)
         self.task_matrix_ = found.C
         self.task_gram_ = found.solution.gram
         self._after(structure, found.solution.gram)
@@ -44,6 +44,17 @@ class CoupledBaseline(Baseline):
 
     def _after(self, structure: Structure, G: np.ndarray) -> None:
         pass
+
+
+class LearnedCoupling(CoupledBaseline):
+    """The matrix of the tasks is learned with them: iterations, and a tolerance to stop at."""
+
+    def __init__(self, kernel: Any, intercept: bool, tol: float, max_iter: int, verbose: bool) -> None:
+        self.kernel = kernel
+        self.intercept = intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
 
 
 class MeanRegularized(CoupledBaseline):
@@ -133,7 +144,7 @@ class LinearRelations(CoupledBaseline):
         return Fixed((U[:, keep] / a[keep]) @ U[:, keep].T)
 
 
-class RelationshipLearning(CoupledBaseline):
+class RelationshipLearning(LearnedCoupling):
     """Multi-task relationship learning (Zhang & Yeung, UAI 2010):
 
         min  sum_t (1/n_t) sum_i (y_it - f_t(x_it) - b_t)^2 + (lam1/2) sum_t |f_t|^2 + (lam2/2) sum_ts (Omega^-1)_ts <f_t, f_s>
@@ -169,13 +180,9 @@ class RelationshipLearning(CoupledBaseline):
         max_iter: int = 1000,
         verbose: bool = False,
     ) -> None:
+        super().__init__(kernel, intercept, tol, max_iter, verbose)
         self.lam1 = lam1
         self.lam2 = lam2
-        self.kernel = kernel
-        self.intercept = intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
 
     def _lam(self) -> float:
         return 1.0
@@ -193,7 +200,7 @@ class RelationshipLearning(CoupledBaseline):
         self.task_correlation_ = self.task_covariance_ / np.outer(scale, scale)
 
 
-class ClusteredMTL(CoupledBaseline):
+class ClusteredMTL(LearnedCoupling):
     """Clustered multi-task learning (Jacob, Bach & Vert, NIPS 2008), the convex relaxation with a spectral norm.
 
     If the clusters were known, with M the projection onto functions constant on clusters and U = 11'/T,
@@ -232,16 +239,12 @@ class ClusteredMTL(CoupledBaseline):
         max_iter: int = 1000,
         verbose: bool = False,
     ) -> None:
+        super().__init__(kernel, intercept, tol, max_iter, verbose)
         self.lam = lam
         self.eps_mean = eps_mean
         self.eps_between = eps_between
         self.eps_within = eps_within
         self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.intercept = intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
 
     def _structure(self, T: int) -> Clusters:
         mean, between, within = (number(self, name) for name in ("eps_mean", "eps_between", "eps_within"))
@@ -250,6 +253,4 @@ class ClusteredMTL(CoupledBaseline):
                 f"ClusteredMTL: the prices eps_mean={mean:g}, eps_between={between:g}, eps_within={within:g} are out of order; "
                 "the scatter inside clusters must cost most and the mean least"
             )
-        if not isinstance(self.n_clusters, int | np.integer) or self.n_clusters < 1:
-            raise ValueError(f"ClusteredMTL(n_clusters={self.n_clusters!r}) will not do; give a whole number from 1")
-        return Clusters(T, mean, between, within, min(int(self.n_clusters), T))
+        return Clusters(T, mean, between, within, min(count(self, "n_clusters"), T))

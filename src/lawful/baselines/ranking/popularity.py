@@ -10,7 +10,7 @@ from scipy import sparse
 from lawful._checks import choice, count, number
 from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
-from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, MatrixFactorization
+from lawful.surrogates.pairs.factorisation import AveragedFactorization, FactorizationParameters, ItemBias, MatrixFactorization
 from lawful.surrogates.pairs.factorisation import Popularity as ShrunkMean
 
 __all__ = ["MatrixFactorizationRanker", "Popularity"]
@@ -48,7 +48,7 @@ class Popularity(ScoreRanker):
         return np.tile(self.item_scores_, (m, 1))
 
 
-class MatrixFactorizationRanker(ScoreRanker):
+class MatrixFactorizationRanker(ScoreRanker, FactorizationParameters):
     """Sort the items by mu + b_i + p_u . q_i, the mean of `n_models` factorisations by alternating least squares.
 
     A new query is folded in: p_u is the ridge regression of its own ratings on the factors of the items. Without ratings the
@@ -73,13 +73,8 @@ class MatrixFactorizationRanker(ScoreRanker):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_factors = n_factors
-        self.lam = lam
-        self.count_power = count_power
-        self.damping = damping
-        self.n_iter = n_iter
+        super().__init__(n_factors, lam, count_power=count_power, damping=damping, n_iter=n_iter, random_state=random_state)
         self.n_models = n_models
-        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
