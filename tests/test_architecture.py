@@ -37,11 +37,11 @@ ALLOWED = {
     "kernels": {"_array"},
     "_checks": set(),
     "tasks": {"_array"},
-    "metrics": {"_array"},
+    "metrics": {"_array", "ratings", "tasks"},
     "plots": set(),
     "_threads": set(),
-    "_ranker": {"metrics", "ratings"},  # what rankers share, be they estimators or baselines
-    "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
+    "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
+    "ratings": {"tasks"},  # tables of ratings: data sets, surrogates and baselines read them alike
     "datasets": {"ratings"},
     "losses": {"_array", "_small"},
     "sets": {"_array", "_small", "losses.objective"},  # the unconstrained minimum of a quadratic is defined once
