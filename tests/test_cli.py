@@ -51,6 +51,19 @@ def test_missing_data_is_said_before_anything_is_run(tmp_path, name, file):
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [("run.json", b"", "run.json is empty"), ("rows.jsonl", b"\xff\n17\n", "line 1 is not UTF-8; line 2 is 17, not a row")],
+)
+def test_a_damaged_run_is_said_in_words(tmp_path, file, text, message):
+    folder = tmp_path / "theory"
+    folder.mkdir()
+    (folder / file).write_bytes(text)
+    done = call("reproduce", "theory", "--quick", "--out", tmp_path, "--resume")
+    assert done.exit_code == 2 and message in done.output and "Restore it from a copy" in done.output
+    assert "Traceback" not in done.output and (folder / file).read_bytes() == text
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """`lawful reproduce all --quick`, as CI runs it: no data, one worker."""

@@ -31,42 +31,6 @@ intercept=False), loss=Square(metric="identity"))`` has the weights alpha(x) = (
 returns the c in the set that minimises sum_i alpha_i(x) |c - y_i|^2.
 """
 
-from lawful.baselines.multitask import (
-    ClusteredMTL,
-    LatentTaskStructure,
-    LinearRelations,
-    MeanRegularized,
-    OutputKernelLearning,
-    ParametrizedRegressor,
-    RelationshipLearning,
-    SingleTask,
-    WienerShrinkage,
-    tune,
-)
-from lawful.baselines.ranking import (
-    MatrixFactorizationRanker,
-    PairwiseClassifiers,
-    PairwiseRanker,
-    Popularity,
-    RankingFeatures,
-    StructuralRanker,
-)
+from lawful._lazy import attach
 
-__all__ = [
-    "ClusteredMTL",
-    "LatentTaskStructure",
-    "LinearRelations",
-    "MatrixFactorizationRanker",
-    "MeanRegularized",
-    "OutputKernelLearning",
-    "PairwiseClassifiers",
-    "PairwiseRanker",
-    "ParametrizedRegressor",
-    "Popularity",
-    "RankingFeatures",
-    "RelationshipLearning",
-    "SingleTask",
-    "StructuralRanker",
-    "WienerShrinkage",
-    "tune",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

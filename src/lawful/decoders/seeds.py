@@ -17,7 +17,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
-from lawful.decoders._seeding import graph_minima, spread_out
 from lawful.sets.restore import constraints, restore, roundoff
 
 STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
@@ -161,6 +160,8 @@ def _spread_out(points: np.ndarray, n: int) -> np.ndarray:
     """Farthest-point thinning: the indices of n points that cover the cloud evenly."""
     if len(points) <= n:
         return np.arange(len(points))
+    from lawful.decoders._seeding import spread_out  # compiled, and most sets need no pool
+
     return spread_out(np.ascontiguousarray(points), n)
 
 
@@ -168,6 +169,8 @@ def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, 
     """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most `count` a row."""
     xp = array_namespace(cloud)
     if hasattr(F, "a") and isinstance(cloud, np.ndarray):
+        from lawful.decoders._seeding import graph_minima
+
         rows, columns = graph_minima(F.a, F.b, cloud, near, count)
         return rows, cloud[columns]
     cost = F.costs(cloud)

@@ -1,24 +1,5 @@
 """Multitask regression: a matrix of relations between the tasks, given or learned, and what it is compared with."""
 
-from lawful.baselines.multitask.clustered import ClusteredMTL
-from lawful.baselines.multitask.fixed import LinearRelations, MeanRegularized
-from lawful.baselines.multitask.latent import LatentTaskStructure
-from lawful.baselines.multitask.output_kernel import OutputKernelLearning
-from lawful.baselines.multitask.parametrized import ParametrizedRegressor
-from lawful.baselines.multitask.relationship import RelationshipLearning
-from lawful.baselines.multitask.single import SingleTask
-from lawful.baselines.multitask.tuning import tune
-from lawful.baselines.multitask.wiener import WienerShrinkage
+from lawful._lazy import attach
 
-__all__ = [
-    "ClusteredMTL",
-    "LatentTaskStructure",
-    "LinearRelations",
-    "MeanRegularized",
-    "OutputKernelLearning",
-    "ParametrizedRegressor",
-    "RelationshipLearning",
-    "SingleTask",
-    "WienerShrinkage",
-    "tune",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

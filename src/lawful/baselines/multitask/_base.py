@@ -10,17 +10,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-<<<<<<< HEAD:src/lawful/baselines/multitask/_base.py
 from lawful.baselines.multitask._problem import Problem, make_problem
-from lawful.metrics import explained_variance
-from lawful.tasks import Tasks, check_outputs, split_tasks
-=======
-from lawful._checks import check_number
-from lawful.baselines._problem import Problem, make_problem
 from lawful.metrics import r2
 from lawful.tasks import Tasks, check_inputs
->>>>>>> surrogates:src/lawful/baselines/_base.py
 
+COUPLED = ", or inf, which switches the coupling off"
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 
 
@@ -43,11 +37,6 @@ class Baseline(RegressorMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         return make_problem(self._read(X, y, sample_weight), self.kernel, bool(self.intercept))
-
-    def _positive(self, name: str, zero: bool = False, infinite: bool = False) -> float:
-        """The parameter as one number above (or at) zero, or an error that says what would do."""
-        hint = " (inf switches the coupling off)" if infinite else ""
-        return check_number(type(self).__name__, name, getattr(self, name), zero=zero, infinite=infinite, hint=hint)
 
     # ------------------------------------------------------------------ fitted function
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVR
 
+from lawful._checks import number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
@@ -72,7 +73,7 @@ class SingleTask(Baseline):
             raise ValueError('SingleTask(loss="epsilon", intercept=False) cannot be: SVR always has a constant; use "square"')
         if isinstance(self.lam, str):
             raise ValueError(f'SingleTask(loss="epsilon", lam={self.lam!r}) has no leave-one-out; give numbers')
-        epsilon = self._positive("epsilon", zero=True)
+        epsilon = number(self, "epsilon", zero=True)
         T = len(tasks.y)
         lam = np.asarray(self.lam, dtype=float)
         if lam.shape not in ((), (1,), (T,)) or not np.all(lam > 0):

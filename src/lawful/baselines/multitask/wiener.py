@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lawful._checks import number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
@@ -48,7 +49,7 @@ class WienerShrinkage(Baseline):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        shrink = self._positive("shrink", zero=True)
+        shrink = number(self, "shrink", zero=True)
         if self.base not in ("intercept", "cloud"):
             raise ValueError(f"WienerShrinkage(base={self.base!r}) is none it knows; choose 'intercept' or 'cloud'")
         tasks = self._read(X, y, sample_weight)

@@ -13,17 +13,6 @@
 query and item together (`RankingFeatures`, or one's own); all sort their scores, so that every prediction is an order.
 """
 
-from lawful.baselines.ranking.classifiers import PairwiseClassifiers
-from lawful.baselines.ranking.features import RankingFeatures
-from lawful.baselines.ranking.pairwise import PairwiseRanker
-from lawful.baselines.ranking.popularity import MatrixFactorizationRanker, Popularity
-from lawful.baselines.ranking.structural import StructuralRanker
+from lawful._lazy import attach
 
-__all__ = [
-    "MatrixFactorizationRanker",
-    "PairwiseClassifiers",
-    "PairwiseRanker",
-    "Popularity",
-    "RankingFeatures",
-    "StructuralRanker",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

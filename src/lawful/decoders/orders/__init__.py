@@ -1,5 +1,5 @@
 """Linear ordering: total orders of items from what it pays to put one before the other."""
 
-from lawful.decoders.orders.ordering import METHODS, Ordering, check_matrix, fast_insertion, order, summary
+from lawful._lazy import attach
 
-__all__ = ["METHODS", "Ordering", "check_matrix", "fast_insertion", "order", "summary"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

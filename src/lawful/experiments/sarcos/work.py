@@ -66,6 +66,10 @@ def describe(data: Bunch) -> list[str]:
     return [data.DESCR, f"{N_TRAIN} training rows for each torque and a cloud of outputs, all disjoint; {test}."]
 
 
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return ("n_test", "systems")
+
+
 def cost(configuration: dict[str, Any]) -> float:
     """Seconds, roughly."""
     if configuration["size"] == "small":
