@@ -10,9 +10,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from lawful.kernels import Gaussian, Linear, Precomputed
 from lawful.ratings import as_ratings
-from lawful.surrogates.pairs import _skew, _table
+from lawful.surrogates.pairs import _table, objective
 from lawful.surrogates.pairs._table import cut
-from lawful.surrogates.pairs._targets import net, potentials, read_comparisons, spread
+from lawful.surrogates.pairs._targets import net, spread
+from lawful.surrogates.pairs.comparisons import potentials, read_comparisons
 from lawful.surrogates.pairs.pairwise import PairwiseRidge
 
 
@@ -51,7 +52,11 @@ def literal(X, R, X_new, kernel, ridge, constant=1.0, target=lambda y: y, shift=
 
 
 def skews(model, X, **options):
-    return np.array(model.each_skew(lambda i, S: S.copy(), X, **options))
+    F, found = model.objective(X, **options), []
+    with F.threads() as threads:
+        for rows, skew in F.skews(threads):
+            found += threads.map(lambda i, skew=skew: skew(i).copy(), rows)
+    return np.array(found)
 
 
 class Shifts:
@@ -200,7 +205,7 @@ def test_streamed_is_stored():
 
 def test_threads_change_nothing(monkeypatch):
     X, R, X_new = draw(n=60, D=40, seed=12)
-    monkeypatch.setattr(_skew, "SMALL", 0)
+    monkeypatch.setattr(objective, "SMALL", 0)
     one = PairwiseRidge("item_bias", n_jobs=1).fit(X, R)
     four = PairwiseRidge("item_bias", n_jobs=4).fit(X, R)
     assert np.array_equal(one.table_.coef, four.table_.coef)

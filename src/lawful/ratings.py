@@ -20,6 +20,7 @@ __all__ = [
     "as_ratings",
     "centred",
     "centred_squares",
+    "count_queries",
     "profile_features",
     "similarity",
     "split_profiles",
@@ -60,6 +61,19 @@ def users_of(R: sparse.csr_array) -> np.ndarray:
 def with_data(R: sparse.csr_array, data: np.ndarray) -> sparse.csr_array:
     """A matrix with the pattern of R and other values."""
     return sparse.csr_array((data, R.indices.copy(), R.indptr.copy()), shape=R.shape)
+
+
+def count_queries(name: str, X: Any, profile: sparse.csr_array | None) -> int:
+    """The number of new queries, on which X and their ratings must agree."""
+    if X is None and profile is None:
+        raise ValueError(f"{name}: neither X nor ratings are given; give X or ratings, to say which queries to rank for")
+    m = len(X) if X is not None else profile.shape[0]  # type: ignore[union-attr]
+    if profile is not None and profile.shape[0] != m:
+        raise ValueError(
+            f"X has {m} rows and the ratings of the new queries have {profile.shape[0]}: inconsistent numbers of queries; "
+            "one row for each is needed"
+        )
+    return m
 
 
 def centred(R: sparse.csr_array) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What `lawful.decoders` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
-from lawful.decoders.arcset import ArcSet
+from lawful.decoders.arcset import ArcSet, RankingDecoding
 from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
@@ -31,6 +31,7 @@ __all__ = [
     "Ordering",
     "Posterior",
     "Projection",
+    "RankingDecoding",
     "Riemannian",
     "Wiener",
     "choose",

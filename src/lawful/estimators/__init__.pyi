@@ -1,6 +1,6 @@
 """What `lawful.estimators` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
-from lawful.estimators._ranking import RankingDecoding
+from lawful.decoders import RankingDecoding
 from lawful.estimators.base import DecodingError, DecodingWarning
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.estimators.regressor import ConstrainedRegressor

@@ -18,9 +18,7 @@ from lawful.estimators.selection import Error, Relaxations
 from lawful.kernels import Kernel, Precomputed, as_kernel
 from lawful.losses import Square
 from lawful.losses.objective import positive_part_center
-from lawful.surrogates import KernelRidge
-from lawful.surrogates.held_out import HeldOut, Labels, held_out
-from lawful.surrogates.intercepts import without_base
+from lawful.surrogates import HeldOut, KernelRidge
 from lawful.tasks import Tasks
 
 
@@ -37,7 +35,6 @@ class Candidate:
 class Evaluator:
     """The data, the folds and the error; every method takes a candidate."""
 
-    X: np.ndarray
     tasks: Tasks
     constraint: Any
     loss: Any
@@ -49,9 +46,9 @@ class Evaluator:
     norm: str
 
     def __post_init__(self) -> None:
-        Z, self.atoms = self.loss.encodings(self.tasks.y)
-        self.labels = Labels(Z, self.tasks.y, self.tasks.rows, self.tasks.weights)
-        held = np.unique(np.concatenate(self.tasks.rows)) if self.folds is None else np.concatenate([f[1] for f in self.folds])
+        self.tasks = self.tasks.encoded(self.loss)
+        self.X, self.atoms = self.tasks.X, self.tasks.atoms
+        held = self.tasks.seen if self.folds is None else np.concatenate([f[1] for f in self.folds])
         self.error.hold_out(held)
         # (delta, mu) of the candidates of the decode: the exact law first
         self.relaxed: Relaxations = [(None, None)]
@@ -63,9 +60,7 @@ class Evaluator:
         T = len(self.tasks.y)
         if getattr(kernel, "sigma", None) is None or not isinstance(kernel.sigma, str):
             return [kernel] * T
-        ridge = KernelRidge(kernel, intercept=intercept, random_state=random_state)
-        t = self.tasks
-        return ridge.fit_tasks(self.X, [y[:, None] for y in t.y], t.y, t.rows, t.weights).kernels_
+        return KernelRidge(kernel, intercept=intercept, random_state=random_state).fit_tasks(self.tasks.plain()).kernels_
 
     def level(self, kernels: list[Kernel]) -> np.ndarray:
         """(T,) mean of k(x, x) over the inputs of each task: the scale of lambda."""
@@ -76,17 +71,12 @@ class Evaluator:
     # ------------------------------------------------------------------ held-out rows
 
     def _held_out(self, candidate: Candidate, constrained: bool) -> Iterator[HeldOut]:
-        labels = self.labels
+        tasks = self.tasks
         if not constrained and isinstance(self.loss, Square) and self.loss.confidence != "scores":
-            # the prediction is b alone: a need not be regressed
-            labels = Labels([Z[:, 1:] for Z in labels.Z], labels.y, labels.rows, labels.weights)
-        Z, y, intercept, bases = without_base(candidate.intercept, labels.Z, labels.y)
-        labels = Labels(Z, y, labels.rows, labels.weights)
+            tasks = tasks.plain()  # the prediction is b alone: a need not be regressed
+        ridge = KernelRidge(candidate.kernels, intercept=candidate.intercept)
         variance = constrained and self.loss.needs_variance
-        for h in held_out(self.X, labels, candidate.kernels, candidate.lams, intercept, self.folds, constrained, variance):
-            if bases is not None:
-                h.scores = [s + z0[None, None, :] for s, z0 in zip(h.scores, bases)]
-            yield h
+        return ridge.held_out(tasks, self.folds, lams=candidate.lams, residuals=constrained, variance=variance)
 
     def _centers(self, h: HeldOut) -> np.ndarray:
         """(L, m, T) unconstrained predictions; they do not depend on the output metric."""
@@ -99,9 +89,7 @@ class Evaluator:
     def _relaxed(self, h: HeldOut, l: int) -> tuple[np.ndarray, Any]:
         """Predictions (k, m, T) of the exact law, of every delta and of every mu, and the objective they minimise."""
         loss = clone(self.loss)
-        y = [self.error.Y[r, t] for t, r in enumerate(h.train)]
-        w = [self.error.weight[r, t] for t, r in enumerate(h.train)]
-        loss.calibrate(y, h.train, w, len(self.X), h.at(l))
+        loss.calibrate(h.tasks, h.at(l))
         variance = None if h.variance is None else h.variance[l]
         F = loss.objective([s[l] for s in h.scores], self.atoms, variance)
         C = self.constraint.at(self.X[h.rows])

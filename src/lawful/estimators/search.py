@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lawful.decoders import Decoding
+from lawful.estimators.base import fit_law
 from lawful.estimators.evaluate import Candidate, Evaluator
 from lawful.estimators.folds import make_folds
 from lawful.estimators.regressor import ConstrainedRegressor
@@ -32,7 +33,6 @@ from lawful.estimators.selection import (
 from lawful.kernels import Precomputed
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge
-from lawful.tasks import check_outputs, check_weights
 
 AUTO_LAMS = 10.0 ** np.arange(-15, 2.01, 0.5)  # relative to the mean of k(x, x); below, rounding of K would be fitted
 FINER = 10.0 ** np.linspace(-0.5, 0.5, 11)  # around the best of them
@@ -176,19 +176,15 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
 
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
-        tasks = template._check(X, y, sample_weight)
-        X = template.__dict__.pop("_X")
-        values, _ = check_outputs(y)
-        Y = values.reshape(len(values), -1)
-        weight = np.where(np.isnan(Y), 0.0, check_weights(sample_weight, *Y.shape))
+        tasks = template._read(X, y, sample_weight)
+        weight = tasks.weight
         return Evaluator(
-            X,
             tasks,
-            template.constraint_,
-            template.loss_,
+            fit_law(template._part("constraint"), tasks),
+            template._part("loss"),
             self.decoder,
-            make_folds(self.cv, X, weight > 0, template.output_names_, self.random_state),
-            Error(self.scoring, Y, weight),
+            make_folds(self.cv, tasks.X, weight > 0, tasks.output_names, self.random_state),
+            Error(self.scoring, tasks.Y, weight),
             np.empty(0) if self.deltas is None else check_grid(self.deltas, "deltas", 0.0, strict=False, unbounded=True),
             np.empty(0) if self.mus is None else check_grid(self.mus, "mus", 0.0, strict=False, unbounded=True),
             self.norm,

@@ -34,10 +34,11 @@ class Loss(BaseEstimator):
         """F_x for a batch, from the regressed encodings of every task."""
         return separable_objective([self] * len(scores), scores, atoms)
 
-    def calibrate(
-        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
-    ) -> None:
-        """Learn what the loss needs from the fitted regressions (an output metric, say). Most need nothing."""
+    def calibrate(self, tasks: Any, surrogate: Any) -> None:
+        """Learn what the loss needs from `lawful.tasks.Tasks` and their fitted regressions (an output metric, say).
+
+        Most need nothing.
+        """
 
     def encodings(self, y: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         """Encode the labels of every task."""

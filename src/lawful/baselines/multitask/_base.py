@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lawful.baselines.multitask._problem import Problem, make_problem
 from lawful.metrics import explained_variance
-from lawful.tasks import Tasks, check_outputs, split_tasks
+from lawful.tasks import Tasks, check_inputs
 
+COUPLED = ", or inf, which switches the coupling off"
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 
 
@@ -29,33 +30,13 @@ class Baseline(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ data
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Tasks]:
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
-        values, names = check_outputs(y)
-        if len(values) != len(X):
-            raise ValueError(f"X has {len(X)} rows and y has {len(values)}: inconsistent numbers of samples")
-        self._single = values.ndim == 1
-        Y = values[:, None] if self._single else values
-        self.n_outputs_ = Y.shape[1]
-        self.output_names_ = names or [f"y{t + 1}" for t in range(self.n_outputs_)]
-        return X, split_tasks(Y, names, sample_weight)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Tasks:
+        tasks = Tasks.read(self, X, y, sample_weight)
+        self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
+        return tasks
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        X, tasks = self._check(X, y, sample_weight)
-        return make_problem(X, tasks, self.kernel, bool(self.intercept))
-
-    def _positive(self, name: str, zero: bool = False, infinite: bool = False) -> float:
-        """The parameter as one number above (or at) zero, or an error that says what would do."""
-        given = getattr(self, name)
-        try:
-            value = float("nan") if isinstance(given, bool | str) else float(given)
-        except (TypeError, ValueError):
-            value = float("nan")
-        if not (value > 0 or (zero and value == 0)) or (np.isinf(value) and not infinite):
-            allowed = "a number from zero" if zero else "a number above zero"
-            hint = " (inf switches the coupling off)" if infinite else ""
-            raise ValueError(f"{type(self).__name__}({name}={given!r}) will not do; give {allowed}{hint}")
-        return value
+        return make_problem(self._read(X, y, sample_weight), self.kernel, bool(self.intercept))
 
     # ------------------------------------------------------------------ fitted function
 
@@ -95,7 +76,7 @@ class Baseline(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """(m, T), or (m,) when fitted on a single column."""
         check_is_fitted(self)
-        out = self._values(validate_data(self, X, dtype=np.float64, reset=False))
+        out = self._values(check_inputs(self, X))
         return out[:, 0] if self._single else out
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -95,23 +95,17 @@ class Problem:
         return self.loss(self.Y - self.means(self.Y))
 
 
-def make_problem(X: np.ndarray, tasks: Tasks, kernel: Any, intercept: bool) -> Problem:
-    n, T = len(X), len(tasks.y)
-    Y, omega = np.zeros((n, T)), np.zeros((n, T))
-    for t, (y, rows, w) in enumerate(zip(tasks.y, tasks.rows, tasks.weights)):
-        Y[rows, t] = y
-        omega[rows, t] = w / w.sum()
-    seen = np.flatnonzero((omega > 0).any(axis=1))
-    return Problem(X, seen, Y[seen], omega[seen], resolve_kernel(kernel, X, tasks, intercept), intercept)
+def make_problem(tasks: Tasks, kernel: Any, intercept: bool) -> Problem:
+    seen = tasks.seen
+    Y, omega = np.nan_to_num(tasks.Y[seen]), tasks.weight[seen] / [w.sum() for w in tasks.weights]
+    return Problem(tasks.X, seen, Y, omega, resolve_kernel(kernel, tasks, intercept), intercept)
 
 
-def resolve_kernel(kernel: Any, X: np.ndarray, tasks: Tasks, intercept: bool) -> Kernel:
+def resolve_kernel(kernel: Any, tasks: Tasks, intercept: bool) -> Kernel:
     """None is x.x' (the bias is the task's own); length scales left at "auto" are tuned once, for all tasks together."""
     if kernel is None:
         return InnerProduct()
     kernel = as_kernel(kernel)
     if isinstance(kernel, Stationary) and isinstance(kernel.sigma, str):
-        ridge = KernelRidge(kernel, scales="shared", intercept=intercept)
-        ridge.fit_tasks(X, [y[:, None] for y in tasks.y], tasks.y, tasks.rows, tasks.weights)
-        return ridge.kernel_
+        return KernelRidge(kernel, scales="shared", intercept=intercept).fit_tasks(tasks).kernel_
     return kernel

@@ -7,12 +7,13 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
+from lawful._checks import number
 from lawful.baselines.multitask._alternate import ROUNDING, alternate
 from lawful.baselines.multitask._base import Baseline
-from lawful.baselines.multitask._conjugate import MAX_ROWS, CGSystem, make_system
 from lawful.baselines.multitask._problem import Problem
 from lawful.baselines.multitask._sdca import epoch_features, epoch_gram
 from lawful.baselines.multitask._structures import Power
+from lawful.baselines.multitask._systems import MAX_ROWS, CGSystem, make_system
 
 __all__ = ["OutputKernelLearning"]
 
@@ -87,7 +88,7 @@ class OutputKernelLearning(Baseline):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
         q = self._conjugate_power()
-        lam, epsilon = self._positive("lam"), self._positive("epsilon", zero=True)
+        lam, epsilon = number(self, "lam"), number(self, "epsilon", zero=True)
         if self.loss not in ("square", "epsilon"):
             raise ValueError(f"OutputKernelLearning(loss={self.loss!r}) is none it knows; choose 'square' or 'epsilon'")
         if self.solver not in ("auto", "sdca", "theta") or (self.solver == "theta" and self.loss != "square"):
@@ -117,7 +118,7 @@ class OutputKernelLearning(Baseline):
 
     def _conjugate_power(self) -> int:
         """q = p / (p - 1), a positive even number."""
-        p = self._positive("p")
+        p = number(self, "p")
         q = p / (p - 1) if p > 1 else np.inf
         if not np.isfinite(q) or abs(q - 2 * round(q / 2)) > 1e-6 * q or round(q / 2) < 1:
             raise ValueError(f"OutputKernelLearning(p={self.p!r}) will not do; give p = 2k/(2k-1): 2, 4/3, 6/5, 8/7, ...")

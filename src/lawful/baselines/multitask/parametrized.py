@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from lawful._array import eigh
+from lawful._checks import number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import Problem
 
@@ -83,7 +84,7 @@ class ParametrizedRegressor(Baseline):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        lam = self._positive("lam")
+        lam = number(self, "lam")
         problem = self._problem(X, y, sample_weight)
         self._check_theta(problem.n_tasks)
         coordinates = Coordinates(problem, lam)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVR
 
+from lawful._checks import number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
@@ -55,30 +56,30 @@ class SingleTask(Baseline):
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
         if self.loss not in LOSSES:
             raise ValueError(f"SingleTask(loss={self.loss!r}) is none it knows; choose one of {', '.join(LOSSES)}")
-        X, tasks = self._check(X, y, sample_weight)
-        kernel = resolve_kernel(self.kernel, X, tasks, bool(self.intercept))
+        tasks = self._read(X, y, sample_weight)
+        kernel = resolve_kernel(self.kernel, tasks, bool(self.intercept))
         self.__dict__.pop("_machines", None)
         if self.loss == "square":
             self.kernel_ = kernel
             self.ridge_ = KernelRidge(kernel, lam=self.lam, intercept=bool(self.intercept), scales="shared")
-            self.ridge_.fit_tasks(X, [v[:, None] for v in tasks.y], tasks.y, tasks.rows, tasks.weights)
+            self.ridge_.fit_tasks(tasks)
             self.lam_ = self.ridge_.lam_
         else:
-            self._fit_svr(X, tasks, kernel)
+            self._fit_svr(tasks, kernel)
         return self
 
-    def _fit_svr(self, X: np.ndarray, tasks: Tasks, kernel: Any) -> None:
+    def _fit_svr(self, tasks: Tasks, kernel: Any) -> None:
         if not self.intercept:
             raise ValueError('SingleTask(loss="epsilon", intercept=False) cannot be: SVR always has a constant; use "square"')
         if isinstance(self.lam, str):
             raise ValueError(f'SingleTask(loss="epsilon", lam={self.lam!r}) has no leave-one-out; give numbers')
-        epsilon = self._positive("epsilon", zero=True)
+        epsilon = number(self, "epsilon", zero=True)
         T = len(tasks.y)
         lam = np.asarray(self.lam, dtype=float)
         if lam.shape not in ((), (1,), (T,)) or not np.all(lam > 0):
             raise ValueError(f"SingleTask needs lam above zero, one or one for each of {T} tasks, got {self.lam!r}")
         self.lam_ = np.broadcast_to(lam, (T,)).copy()
-        rows = np.unique(np.concatenate(tasks.rows))
+        X, rows = tasks.X, tasks.seen
         B, bias = np.zeros((len(rows), T)), np.zeros(T)
         for t, (labels, own, w) in enumerate(zip(tasks.y, tasks.rows, tasks.weights)):
             mean = float(np.average(labels, weights=w))

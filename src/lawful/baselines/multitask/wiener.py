@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from lawful._checks import number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
-from lawful.tasks import check_outputs, check_weights
+from lawful.tasks import Tasks
 
 __all__ = ["WienerShrinkage"]
 
@@ -48,18 +49,18 @@ class WienerShrinkage(Baseline):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        shrink = self._positive("shrink", zero=True)
+        shrink = number(self, "shrink", zero=True)
         if self.base not in ("intercept", "cloud"):
             raise ValueError(f"WienerShrinkage(base={self.base!r}) is none it knows; choose 'intercept' or 'cloud'")
-        X, tasks = self._check(X, y, sample_weight)
-        points, weight = self._points(y, sample_weight)
+        tasks = self._read(X, y, sample_weight)
+        points, weight = self._points(tasks)
         self.mean_ = np.average(points, axis=0, weights=weight)
         centred = points - self.mean_
         self.covariance_ = (weight[:, None] * centred).T @ centred / weight.sum()
-        self.kernel_ = resolve_kernel(self.kernel, X, tasks, True)
+        self.kernel_ = resolve_kernel(self.kernel, tasks, True)
         self.ridge_ = KernelRidge(
             self.kernel_, lam=self.lam, intercept=True if self.base == "intercept" else self.mean_, scales="shared"
-        ).fit_tasks(X, [v[:, None] for v in tasks.y], tasks.y, tasks.rows, tasks.weights)
+        ).fit_tasks(tasks)
         self.error_variance_ = np.array(self.ridge_.loo_mse_)
         noise = shrink * np.diag(self.error_variance_)
         if shrink == 0:
@@ -68,7 +69,7 @@ class WienerShrinkage(Baseline):
             self.gain_ = np.linalg.lstsq((self.covariance_ + noise).T, self.covariance_.T, rcond=1e-12)[0].T
         return self
 
-    def _points(self, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _points(self, tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
         T = self.n_outputs_
         if self.cloud is not None:
             points = np.asarray(self.cloud, dtype=float)
@@ -77,9 +78,8 @@ class WienerShrinkage(Baseline):
                     f"WienerShrinkage: cloud has shape {points.shape}; give at least two finite rows of {T} outputs"
                 )
             return points, np.ones(len(points))
-        values = check_outputs(y)[0].reshape(-1, T)
-        weight = check_weights(sample_weight, len(values), T).mean(axis=1)
-        complete = ~np.isnan(values).any(axis=1) & (weight > 0)
+        values, weight = tasks.Y, tasks.weight.mean(axis=1)
+        complete = ~np.isnan(values).any(axis=1)
         if not complete.any():
             raise ValueError("WienerShrinkage: no row of y has every output, so their covariance is not known; give cloud=")
         return values[complete], weight[complete]

@@ -2,9 +2,8 @@
 
 from lawful.baselines.ranking.classifiers import PairwiseClassifiers
 from lawful.baselines.ranking.features import RankingFeatures
-from lawful.baselines.ranking.pairwise import PairwiseRanker
 from lawful.baselines.ranking.popularity import MatrixFactorizationRanker, Popularity
-from lawful.baselines.ranking.structural import StructuralRanker
+from lawful.baselines.ranking.scorers import PairwiseRanker, StructuralRanker
 
 __all__ = [
     "MatrixFactorizationRanker",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 from tqdm import tqdm
 
 __all__ = ["Solution", "newton"]
@@ -25,13 +26,17 @@ DENSE = 1500  # features up to which a d x d matrix is factored
 
 @dataclass
 class Solution:
-    """w, its objective, how far that can be above the minimum, the norm of the (sub)gradient, iterations."""
+    """w, its objective, how far that can be above the minimum, the norm of the (sub)gradient, iterations.
+
+    rounding: the share of the objective below which the gap says nothing.
+    """
 
     w: np.ndarray
     objective: float
     gap: float
     gradient_norm: float
     n_iter: int
+    rounding: float = 0.0
 
 
 def newton(
@@ -62,7 +67,7 @@ def newton(
                 mu *= max(MU_FALL, min(0.5, np.sqrt(0.5 * allowed / max(slack, 1e-300))))  # the slack falls like mu^2
                 _, value, _, slope = sums = loss.sums(s, mu)
                 grad = Phi.T @ slope + 2 * lam * w
-            step = conjugate_gradients(loss, Phi, lam, s, mu, grad, spread)
+            step = newton_step(loss, Phi, lam, s, mu, grad, spread)
             found = line_search(loss, mu, lam, (w, s, value), (step, Phi @ step, float(grad @ step)))
             if found is not None:
                 w, s, sums = found
@@ -123,10 +128,10 @@ class Spread:
         return v if self.basis is None else self.basis @ v
 
 
-def conjugate_gradients(
+def newton_step(
     loss: Any, Phi: np.ndarray, lam: float, s: np.ndarray, mu: float, grad: np.ndarray, spread: Spread
 ) -> np.ndarray:
-    """A step d with H d = -grad, to a residual that shrinks with the gradient; spread.values + 2 lam preconditions."""
+    """d with H d = -grad by conjugate gradients, to a residual that shrinks with the gradient; k M + 2 lam preconditions."""
 
     def product(v: np.ndarray) -> np.ndarray:
         return Phi.T @ loss.curvature(s, mu, Phi @ v)
@@ -135,19 +140,8 @@ def conjugate_gradients(
     along = spread.to(start)
     k = float(start @ product(start)) / max(float(along @ (spread.values * along)), 1e-300)
     diagonal = k * spread.values + 2 * lam
-
-    d, r = np.zeros_like(grad), -grad
-    z = spread.back(spread.to(r) / diagonal)
-    direction, rz = z, float(r @ z)
-    goal = rz * min(0.1, float(np.linalg.norm(grad)) ** 0.5) ** 2
-    for _ in range(2 * len(grad) + 10):
-        Hd = product(direction) + 2 * lam * direction
-        size = rz / float(direction @ Hd)
-        d += size * direction
-        r = r - size * Hd
-        z = spread.back(spread.to(r) / diagonal)
-        rz, old = float(r @ z), rz
-        if rz <= goal:
-            break
-        direction = z + (rz / old) * direction
-    return d
+    n = len(grad)
+    H = LinearOperator((n, n), lambda v: product(v) + 2 * lam * v, dtype=float)
+    M = LinearOperator((n, n), lambda r: spread.back(spread.to(r) / diagonal), dtype=float)
+    share = min(0.1, float(np.linalg.norm(grad)) ** 0.5)
+    return cg(H, -grad, rtol=share, maxiter=2 * n + 10, M=M)[0]

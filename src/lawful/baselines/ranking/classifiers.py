@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from lawful._checks import choice, number
+from lawful._ranker import new_queries, training_ratings
 from lawful.baselines.ranking._machines import answer
 from lawful.ratings import as_ratings
 from lawful.surrogates.pairs.query_kernel import QueryKernel
@@ -86,26 +87,11 @@ class PairwiseClassifiers(BaseEstimator):
 
     def fit(self, X: Any, R: Any = None) -> Self:
         """Learn from X (n, d), one row per query, or None, and ratings R (n, D), NaN or not stored = unrated."""
-        name = type(self).__name__
-        if self.loss not in LOSSES:
-            raise ValueError(f"{name}: loss={self.loss!r} is unknown; choose one of {', '.join(LOSSES)}")
+        choice(self, "loss", LOSSES)
         for parameter in ("C", "lam", "tol", "max_iter"):
-            value = getattr(self, parameter)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}({parameter}={value!r}) will not do; give a number above 0")
-        if R is None:
-            raise ValueError(f"{name}: requires y to be passed, but the target y is None; give ratings (queries, items)")
-        if X is not None:
-            X = validate_data(self, X, dtype=np.float64)
-        else:
-            for field in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
-                self.__dict__.pop(field, None)
-        R = as_ratings(R)
-        if X is not None and len(X) != R.shape[0]:
-            raise ValueError(f"X has {len(X)} rows and R has {R.shape[0]}: inconsistent numbers of queries")
-        if R.nnz == 0:
-            raise ValueError(f"{name}: the ratings are empty; at least one query must have rated two items")
-        self.n_items_ = R.shape[1]
+            number(self, parameter)
+        number(self, "similarity", zero=True)
+        X, R = training_ratings(self, X, R)
         self.kernel_ = QueryKernel(self.kernel, float(self.constant), float(self.similarity)).fit(X, R)
         self.gram_ = self.kernel_.gram()
         columns = R.tocsc()
@@ -121,16 +107,9 @@ class PairwiseClassifiers(BaseEstimator):
         """
         check_is_fitted(self, "gram_")
         name = type(self).__name__
-        if (X is not None) != hasattr(self, "n_features_in_") and not (X is None and ratings is None):
-            raise ValueError(f"{name} was fitted with{'out' * (X is not None)} X, so new queries must be given the same way")
-        if X is not None:
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        profile = None if ratings is None else as_ratings(ratings, self.n_items_)
-        if X is None and profile is None:
-            raise ValueError(f"{name}: neither X nor ratings are given; one of them must say which queries are asked about")
-        m = len(X) if X is not None else profile.shape[0]  # type: ignore[union-attr]
-        if profile is not None and profile.shape[0] != m:
-            raise ValueError(f"X has {m} rows and ratings have {profile.shape[0]}: inconsistent numbers of queries")
+        if X is None and ratings is not None and hasattr(self, "n_features_in_"):
+            raise ValueError(f"{name} was fitted with X, so new queries need X too")
+        X, profile, m = new_queries(self, X, ratings)
         query, p, q = check_triples(pairs, m, self.n_items_).T
         cross = self.kernel_.cross(X, profile, m)
         key = np.minimum(p, q) * self.n_items_ + np.maximum(p, q)

@@ -7,8 +7,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from lawful._checks import choice, count, number
+from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
-from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, MatrixFactorization
+from lawful.surrogates.pairs.factorisation import AveragedFactorization, FactorizationParameters, ItemBias, MatrixFactorization
 from lawful.surrogates.pairs.factorisation import Popularity as ShrunkMean
 
 __all__ = ["MatrixFactorizationRanker", "Popularity"]
@@ -32,10 +34,9 @@ class Popularity(ScoreRanker):
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
         """Learn from ratings R (n, D), sparse or with NaN where unrated; X may be None."""
-        if self.statistic not in STATISTICS:
-            raise ValueError(f"Popularity: statistic={self.statistic!r} is unknown; choose one of {', '.join(STATISTICS)}")
-        damping = self._number("damping", zero=self.statistic != "bias")
-        _, R = self._training(X, R)
+        choice(self, "statistic", STATISTICS)
+        damping = number(self, "damping", zero=self.statistic != "bias")
+        _, R = training_ratings(self, X, R)
         if self.statistic == "count":
             self.item_scores_ = np.bincount(R.indices, minlength=R.shape[1]).astype(float)
         else:
@@ -47,7 +48,7 @@ class Popularity(ScoreRanker):
         return np.tile(self.item_scores_, (m, 1))
 
 
-class MatrixFactorizationRanker(ScoreRanker):
+class MatrixFactorizationRanker(ScoreRanker, FactorizationParameters):
     """Sort the items by mu + b_i + p_u . q_i, the mean of `n_models` factorisations by alternating least squares.
 
     A new query is folded in: p_u is the ridge regression of its own ratings on the factors of the items. Without ratings the
@@ -72,21 +73,16 @@ class MatrixFactorizationRanker(ScoreRanker):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_factors = n_factors
-        self.lam = lam
-        self.count_power = count_power
-        self.damping = damping
-        self.n_iter = n_iter
+        super().__init__(n_factors, lam, count_power=count_power, damping=damping, n_iter=n_iter, random_state=random_state)
         self.n_models = n_models
-        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, R: Any = None, *, item_features: Any = None) -> Self:
         """Learn from ratings R (n, D), sparse or with NaN where unrated; X may be None."""
-        n_factors, n_models = self._number("n_factors", whole=True), self._number("n_models", whole=True)
-        lam, damping = self._number("lam"), self._number("damping")
-        power, n_iter = self._number("count_power", zero=True), self._number("n_iter", whole=True)
-        _, R = self._training(X, R)
+        n_factors, n_models = count(self, "n_factors"), count(self, "n_models")
+        lam, damping = number(self, "lam"), number(self, "damping")
+        power, n_iter = number(self, "count_power", zero=True), count(self, "n_iter")
+        _, R = training_ratings(self, X, R)
         model = MatrixFactorization(n_factors, lam, count_power=power, damping=damping, n_iter=n_iter)
         self.model_ = AveragedFactorization(model, n_models, self.random_state, self.n_jobs).fit(R)
         return self

@@ -49,9 +49,7 @@ def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock)
 
 def evaluator(trial: Trial, C: Any, folds: Any, relaxed: np.ndarray) -> Evaluator:
     weight = (~np.isnan(trial.Y)).astype(float)
-    return Evaluator(
-        trial.X, trial.tasks, C, Square(), None, folds, Error(None, trial.Y, weight), relaxed, relaxed, "objective"
-    )
+    return Evaluator(trial.tasks, C, Square(), None, folds, Error(None, trial.Y, weight), relaxed, relaxed, "objective")
 
 
 def strictness(trial: Trial, ridge: Candidate, C: Any) -> tuple[float, float]:

@@ -17,8 +17,18 @@ import numpy as np
 from scipy import sparse
 
 from lawful._threads import Threads, on_threads
-from lawful.surrogates.pairs._scores import LANES, copy_among, count_among, find_tasks, score_chosen, score_lanes, score_one
-from lawful.surrogates.pairs.compiled import fit_rows, row_sizes, solve_listed
+from lawful.surrogates.pairs.compiled import (
+    LANES,
+    copy_among,
+    count_among,
+    find_tasks,
+    fit_rows,
+    row_sizes,
+    score_chosen,
+    score_lanes,
+    score_one,
+    solve_listed,
+)
 
 BLOCKS = 128  # enough for threads to even out, few enough for their overhead not to matter
 

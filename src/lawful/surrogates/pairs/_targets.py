@@ -1,111 +1,26 @@
-"""What the pair tasks are fitted to: from ratings, or from comparisons one by one.
+"""What the pair tasks are fitted to, the slope of a prior in it, and how strongly they are regularised.
 
-    ratings        y_pq,u = r_up - r_uq                              a query that rated both says something about the pair
-    comparisons    y_pq,u = sum of weights (+ if p won, - if q won)  one entry per query and pair; cycles are allowed
+kappa="auto" is the ridge common to all pairs with the least leave-one-out error, measured on a sample of pairs. For a pair with
+kernel matrix K_t = U diag(s) U' and targets y the error of leaving each query out is
 
-`potentials` turns comparisons into ratings where a method needs some: for each query the r of least squares,
+    r_i = (P y)_i / P_ii,    P = U (s + kappa)^-1 U',
 
-    min_r sum_{pq} (y_pq,u - (r_p - r_q))^2,
-
-of mean zero over every set of items that the comparisons of the query connect. If the comparisons came from ratings of items
-that are all connected, these are the ratings less their mean.
+for every kappa from one eigendecomposition. Pairs are drawn by drawing two ratings of one query, so that a pair counts by how
+often it was compared. None of this is honest when the kernel compares the ratings themselves (similarity > 0): queries that
+agree on the pair are then similar for that very reason. There the ridge is `FIXED`, which measured well on MovieLens.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from lawful.ratings import centred, users_of, within_variance
 
+GRID = 10.0 ** np.arange(-2, 4.01, 0.25)  # in units of the mean of k(x, x)
+FIXED = 100.0
+PAIRS, DRAWS, LARGEST = 150, 1200, 150  # pairs looked at, ratings drawn to find them, queries of a pair at most
 DAMPING = 10.0  # a query's own spread counts as much as everyone's when it has this many ratings
-
-
-class Comparisons(NamedTuple):
-    """Distinct (query, pair) with low < high; y > 0 says that low was preferred."""
-
-    users: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    y: np.ndarray
-
-
-def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tuple[Comparisons, int]:
-    """(query, winner, loser[, weight]) rows, checked and added up, and the number of items."""
-    try:
-        table = np.asarray(comparisons, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "comparisons are not a table of numbers; give rows (query, winner, loser) or (query, winner, loser, weight)"
-        ) from error
-    if table.size == 0:
-        raise ValueError("the list of comparisons is empty; at least one (query, winner, loser) is needed")
-    if table.ndim != 2 or table.shape[1] not in (3, 4):
-        raise ValueError(
-            f"comparisons have shape {table.shape}; give rows (query, winner, loser) or (query, winner, loser, weight)"
-        )
-    weight = table[:, 3] if table.shape[1] == 4 else np.ones(len(table))
-    if not np.isfinite(table).all():
-        raise ValueError("comparisons contain NaN or infinities; leave out what is not known")
-    if (weight < 0).any():
-        row = int(np.flatnonzero(weight < 0)[0])
-        raise ValueError(f"comparison {row} has the weight {weight[row]}; swap winner and loser instead of a negative weight")
-    whole = table[:, :3].astype(np.int64)
-    if (whole != table[:, :3]).any():
-        raise ValueError("queries and items of comparisons must be whole numbers: row numbers of X and item numbers from 0")
-    users, winner, loser = whole.T
-    D = int(whole[:, 1:].max()) + 1 if n_items is None else n_items
-    for name, values, stop in (("query", users, n), ("winner", winner, D), ("loser", loser, D)):
-        wrong = np.flatnonzero((values < 0) | (values >= stop))
-        if len(wrong):
-            raise ValueError(f"comparison {wrong[0]} has {name} {values[wrong[0]]}; it must be in 0 .. {stop - 1}")
-    same = np.flatnonzero(winner == loser)
-    if len(same):
-        raise ValueError(f"comparison {same[0]} compares item {winner[same[0]]} with itself; drop it (a tie has weight 0)")
-    low, high = np.minimum(winner, loser), np.maximum(winner, loser)
-    y = np.where(winner < loser, weight, -weight)
-    order = np.lexsort((users, high, low))
-    new = np.ones(len(order), dtype=bool)
-    keys = np.stack([low[order], high[order], users[order]], axis=1)
-    new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    y = np.add.reduceat(y[order], np.flatnonzero(new))
-    first = order[new]
-    return Comparisons(users[first], low[first], high[first], y), D
-
-
-def compared(seen: Comparisons, n: int, n_items: int) -> sparse.csr_array:
-    """(n, D) the items that each query compared, without values: for those who need no ratings."""
-    entries = np.unique(np.concatenate([seen.users * n_items + seen.low, seen.users * n_items + seen.high]))
-    users, items = np.divmod(entries, n_items)
-    return sparse.csr_array((np.zeros(len(entries)), (users, items)), shape=(n, n_items))
-
-
-def potentials(seen: Comparisons, n: int, n_items: int) -> sparse.csr_array:
-    """(n, D) ratings of least squares, stored for the items that a query compared."""
-    order = np.argsort(seen.users, kind="stable")
-    bounds = np.searchsorted(seen.users[order], np.arange(n + 1))
-    indices, data, indptr = [], [], [0]
-    for u in range(n):
-        at = order[bounds[u] : bounds[u + 1]]
-        items, ends = np.unique(np.concatenate([seen.low[at], seen.high[at]]), return_inverse=True)
-        if len(at):
-            k, p, q = len(items), ends[: len(at)], ends[len(at) :]
-            link = sparse.coo_array((np.ones(len(at)), (p, q)), shape=(k, k))
-            _, part = connected_components(link, directed=False)
-            same = part[:, None] == part[None, :]
-            both = (link + link.T).toarray()
-            # the projection onto the means makes the Laplacian invertible and keeps every mean at zero
-            laplacian = np.diag(both.sum(axis=1)) - both + same / same.sum(axis=1)
-            flow = np.bincount(p, seen.y[at], k) - np.bincount(q, seen.y[at], k)
-            data.append(np.linalg.solve(laplacian, flow))
-        indices.append(items)
-        indptr.append(indptr[-1] + len(items))
-    return sparse.csr_array(
-        (np.concatenate(data), np.concatenate(indices).astype(np.int32), np.asarray(indptr)), shape=(n, n_items)
-    )
 
 
 def spread(R: sparse.csr_array) -> np.ndarray:
@@ -148,3 +63,59 @@ def lookup(F: sparse.csr_array, users: np.ndarray, items: np.ndarray) -> np.ndar
     """F[users, items] at stored entries."""
     keys = users_of(F) * F.shape[1] + F.indices
     return F.data[np.searchsorted(keys, users * F.shape[1] + items)]
+
+
+def choose_kappa(sample: tuple[np.ndarray, ...], K: np.ndarray) -> float:
+    """kappa from a sample (users, low, high, y): what the queries `users`, K their Gram matrix, say of the pairs (low, high).
+
+    Ties go to the larger. With nothing to measure (no pair compared three times) it is the size of the kernel.
+    """
+    users, low, high, y = sample
+    unit = float(np.mean(np.diagonal(K))) or 1.0
+    total = np.zeros(len(GRID))
+    kinds, which = np.unique(low * (int(high.max(initial=0)) + 1) + high, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    for rows in np.split(order, np.searchsorted(which[order], np.arange(1, len(kinds)))):
+        if rows.size < 3:
+            continue
+        rows = rows[:LARGEST]
+        s, U = np.linalg.eigh(K[np.ix_(users[rows], users[rows])])
+        shrunk = 1 / (np.maximum(s, 0.0)[:, None] + unit * GRID[None, :])
+        residual = (U @ (shrunk * (U.T @ y[rows])[:, None])) / (U**2 @ shrunk)
+        total += np.sum(residual**2, axis=0)
+    if not total.any():
+        return unit
+    best = len(GRID) - 1 - int(np.argmax((total <= total.min() * (1 + 1e-9))[::-1]))
+    return float(unit * GRID[best])
+
+
+def sample_pairs(indptr: np.ndarray, indices: np.ndarray, n_items: int, rng: np.random.Generator) -> np.ndarray:
+    """(P, 2) pairs of items, low first, drawn as two ratings of one query."""
+    length = np.diff(indptr)
+    chance = length * (length - 1.0)
+    if not chance.any():
+        return np.empty((0, 2), dtype=np.int64)
+    at = rng.choice(len(length), DRAWS, p=chance / chance.sum())
+    first = (rng.uniform(size=DRAWS) * length[at]).astype(np.int64)
+    second = (first + 1 + (rng.uniform(size=DRAWS) * (length[at] - 1)).astype(np.int64)) % length[at]
+    pair = np.sort(np.stack([indices[indptr[at] + first], indices[indptr[at] + second]], axis=1).astype(np.int64), axis=1)
+    kinds = np.unique(pair[:, 0] * n_items + pair[:, 1])
+    kinds = rng.permutation(kinds)[:PAIRS]
+    return np.stack([kinds // n_items, kinds % n_items], axis=1)
+
+
+def observations(R: sparse.csr_array, g: np.ndarray, sign: bool, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """(users, low, high, y): all observations of a sample of the pairs of columns of R; g is subtracted as in `_pairs`."""
+    pairs = sample_pairs(R.indptr, R.indices, R.shape[1], np.random.default_rng(seed))
+    columns = R.tocsc()
+    offsets = sparse.csr_array((g, R.indices, R.indptr), shape=R.shape).tocsc()
+    none = np.empty(0, dtype=np.int64)
+    parts = [(none, none, none, np.empty(0))]
+    for p, q in pairs:
+        a, b = slice(columns.indptr[p], columns.indptr[p + 1]), slice(columns.indptr[q], columns.indptr[q + 1])
+        users, i, j = np.intersect1d(columns.indices[a], columns.indices[b], assume_unique=True, return_indices=True)
+        y = columns.data[a][i] - columns.data[b][j]
+        y = (np.sign(y) if sign else y) - (offsets.data[a][i] - offsets.data[b][j])
+        parts.append((users, np.full(users.size, p), np.full(users.size, q), y))
+    users, low, high, y = (np.concatenate(columns_of) for columns_of in zip(*parts))
+    return users, low, high, y

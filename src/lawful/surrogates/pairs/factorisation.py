@@ -113,23 +113,8 @@ class ItemBias(_SameForAll):
         return self.training_scores_
 
 
-class MatrixFactorization(BaseEstimator):
-    """r_ui = mu + b_u + b_i + p_u . q_i by ALS, with fold-in of new users.
-
-    Each round regresses, by ridge, every user's ratings on the factors of the items (and a constant b_u), then every item's on
-    those of its users. A vector fitted to n ratings has the ridge lam n^count_power, a bias has `damping`.
-
-    Parameters
-    ----------
-    n_factors, lam, damping : k, and the ridges above
-    count_power : 0 (the same ridge for all), 1 (weighted by the counts) or between; 1/2 ranked best
-    n_iter : rounds
-    random_state : of the first item factors; the result is a function of it and of the data
-
-    Attributes
-    ----------
-    mean_ (mu), item_bias_ (D,), item_factors_ (D, k), user_bias_ (n,) and user_factors_ (n, k) of the training users
-    """
+class FactorizationParameters(BaseEstimator):
+    """k, the ridges, the rounds and the start of an alternating factorisation; see `MatrixFactorization`."""
 
     def __init__(
         self,
@@ -147,6 +132,25 @@ class MatrixFactorization(BaseEstimator):
         self.damping = damping
         self.n_iter = n_iter
         self.random_state = random_state
+
+
+class MatrixFactorization(FactorizationParameters):
+    """r_ui = mu + b_u + b_i + p_u . q_i by ALS, with fold-in of new users.
+
+    Each round regresses, by ridge, every user's ratings on the factors of the items (and a constant b_u), then every item's on
+    those of its users. A vector fitted to n ratings has the ridge lam n^count_power, a bias has `damping`.
+
+    Parameters
+    ----------
+    n_factors, lam, damping : k, and the ridges above
+    count_power : 0 (the same ridge for all), 1 (weighted by the counts) or between; 1/2 ranked best
+    n_iter : rounds
+    random_state : of the first item factors; the result is a function of it and of the data
+
+    Attributes
+    ----------
+    mean_ (mu), item_bias_ (D,), item_factors_ (D, k), user_bias_ (n,) and user_factors_ (n, k) of the training users
+    """
 
     def fit(self, R: Any, X: Any = None) -> Self:
         if not (self.n_factors >= 1 and self.lam > 0 and self.damping > 0 and self.n_iter >= 1):

@@ -17,31 +17,30 @@ queries and S_pq(x) = sum_u alpha_u(x) y_t,u. Of a pair that nobody compared S s
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from lawful._checks import choice, number
 from lawful._threads import n_threads
-from lawful.ratings import as_ratings, users_of, with_data
-from lawful.surrogates.pairs._kappa import FIXED, choose_kappa, observations
-from lawful.surrogates.pairs._skew import each_skew
+from lawful.ratings import as_ratings, count_queries, users_of, with_data
+from lawful.surrogates.base import Surrogate
 from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
-    Comparisons,
-    compared,
+    FIXED,
+    choose_kappa,
     lookup,
-    potentials,
-    read_comparisons,
+    observations,
     slope_of_comparisons,
     slope_of_ratings,
     spread,
 )
+from lawful.surrogates.pairs.comparisons import Comparisons, PairTasks
+from lawful.surrogates.pairs.objective import PairObjective
 from lawful.surrogates.pairs.priors import make_prior
 from lawful.surrogates.pairs.query_kernel import QueryKernel
 
@@ -55,7 +54,7 @@ CHOICES = {
 }
 
 
-class PairwiseRidge(BaseEstimator):
+class PairwiseRidge(Surrogate):
     """Kernel ridge regression of every comparison of two items, from ratings or from comparisons.
 
     Parameters
@@ -122,35 +121,22 @@ class PairwiseRidge(BaseEstimator):
         comparisons: rows (query, winner, loser[, weight]), whole numbers from 0. The weights of the same query and pair add up
         (against each other if both won); weight 0 is a tie. n_items: D, if some items were never compared.
         """
+        return self.fit_tasks(PairTasks.read(X, R, comparisons, n_items))
+
+    def fit_tasks(self, tasks: PairTasks) -> Self:  # type: ignore[override]
+        """One kernel ridge problem per pair of items, from data that are checked."""
         self._check_parameters()
-        if (R is None) == (comparisons is None):
-            raise ValueError("PairwiseRidge: give either ratings R or comparisons, one of the two")
-        seen: Comparisons | None = None
-        if R is not None:
-            ratings = as_ratings(R)
-        else:
-            if X is None:
-                raise ValueError("PairwiseRidge: comparisons need X, one row per query; a column of zeros would do")
-            seen, D = read_comparisons(comparisons, len(X), n_items)
-            used = self.prior is not None or self.similarity > 0 or self.targets == "scaled"
-            ratings = (potentials if used else compared)(seen, len(X), D)
-        n, D = ratings.shape
-        if X is not None and len(X) != n:
-            raise ValueError(f"X has {len(X)} rows and the ratings have {n}: inconsistent numbers of queries")
-        if ratings.nnz == 0 and n and D:
-            raise ValueError("the ratings are empty: nothing is rated; at least one query must rate two items")
-        if n == 0 or D == 0:
-            raise ValueError(f"the ratings have shape {ratings.shape}; at least one query and one item are needed")
-        self.n_items_, self.n_queries_ = D, n
-        self.kernel_ = QueryKernel(self.kernel, float(self.constant), float(self.similarity)).fit(X, ratings)
+        n, D = self.n_queries_, self.n_items_ = tasks.n_queries, tasks.n_items
+        ratings = tasks.table(values=self.prior is not None or self.similarity > 0 or self.targets == "scaled")
+        self.kernel_ = QueryKernel(self.kernel, float(self.constant), float(self.similarity)).fit(tasks.X, ratings)
         K = self.kernel_.gram()
-        f = self._fit_prior(ratings, X)
+        f = self._fit_prior(ratings, tasks.X)
         scale = spread(ratings) if self.targets == "scaled" else np.ones(n)
-        threads = self._threads()
-        if seen is None:
+        threads = n_threads(self.n_jobs)
+        if tasks.comparisons is None:
             self.table_ = self._from_ratings(ratings, scale, f, K, threads)
         else:
-            self.table_ = self._from_comparisons(seen, ratings, scale, f, K, threads)
+            self.table_ = self._from_comparisons(tasks.comparisons, ratings, scale, f, K, threads)
         if self.table_.n_tasks == 0 and D > 1:
             raise ValueError("no query rated two items, so there is nothing to compare; at least one must")
         self.smoother_ = None
@@ -164,17 +150,12 @@ class PairwiseRidge(BaseEstimator):
 
     def _check_parameters(self) -> None:
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                given = ", ".join(repr(c) for c in choices)
-                raise ValueError(f"{type(self).__name__}: {name}={getattr(self, name)!r} is unknown; choose one of {given}")
-        numbers = [] if isinstance(self.kappa, str) and self.kappa == "auto" else [("kappa", "above 0")]
-        for name, least in (*numbers, ("lam", "above 0"), ("max_memory", "above 0"), ("similarity", "0 or above")):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < np.inf or (value == 0 and least == "above 0"):
-                raise ValueError(f"{type(self).__name__}: {name}={value!r} will not do; give a number {least}")
-
-    def _threads(self) -> int:
-        return n_threads(self.n_jobs)
+            choice(self, name, choices)
+        for name in (
+            ("lam", "max_memory") if isinstance(self.kappa, str) and self.kappa == "auto" else ("lam", "max_memory", "kappa")
+        ):
+            number(self, name)
+        number(self, "similarity", zero=True)
 
     def _fit_prior(self, ratings: sparse.csr_array, X: Any) -> np.ndarray | None:
         """F at every stored rating, out of sample; None without a prior."""
@@ -233,19 +214,21 @@ class PairwiseRidge(BaseEstimator):
 
     # ------------------------------------------------------------------ scores
 
-    def inputs(self, X: Any, ratings: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def objective(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> PairObjective:
+        """What an order of each new query is to minimise; items: sorted item numbers, S is then over these alone."""
+        k, f = self._inputs(X, ratings)
+        table = self.table_ if items is None else self.table_.among(items)
+        f = f if items is None else np.ascontiguousarray(f[:, items])
+        items = np.arange(self.n_items_) if items is None else items
+        return PairObjective(table, k, f, items, self.pair_weight == "counts", n_threads(self.n_jobs), self.max_memory)
+
+    def _inputs(self, X: Any, ratings: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """What the scores of new queries are made of: kernel rows or alphas (m, n), and w F (m, D)."""
         check_is_fitted(self, "table_")
         profile = None if ratings is None else as_ratings(ratings, self.n_items_)
-        if X is None and profile is None:
-            raise ValueError("give X or ratings of the new queries; both are missing")
-        m = len(X) if X is not None else profile.shape[0]  # type: ignore[union-attr]
+        m = count_queries(type(self).__name__, X, profile)
         if X is None and self.kernel_.X_ is not None:
-            raise ValueError("the fit had X, so new queries need X too")
-        if profile is not None and profile.shape[0] != m:
-            raise ValueError(
-                f"X has {m} rows and the ratings of the new queries have {profile.shape[0]}; one row for each is needed"
-            )
+            raise ValueError("PairwiseRidge was fitted with X, so new queries need X too")
         k = self.kernel_.cross(X, profile, m)
         if self.smoother_ is not None:
             k = np.ascontiguousarray(scipy.linalg.cho_solve(self.smoother_, k.T).T)
@@ -261,27 +244,24 @@ class PairwiseRidge(BaseEstimator):
             )
         return k, self.slope_ * F
 
-    def each_skew(
-        self, function: Callable[[int, np.ndarray], Any], X: Any, ratings: Any = None, items: np.ndarray | None = None
-    ) -> list[Any]:
-        """[function(i, S(x_i)) for each query], on threads; S lives in a buffer that the next query overwrites.
-
-        items: sorted item numbers; S is then over these alone.
-        """
-        k, f = self.inputs(X, ratings)
-        table = self.table_ if items is None else self.table_.among(items)
-        f = f if items is None else np.ascontiguousarray(f[:, items])
-        return each_skew(function, table, k, f, self.pair_weight == "counts", self._threads(), self.max_memory)
+    def predict_tasks(self, X: Any) -> list[np.ndarray]:
+        """S_pq(x) (m, 1) of every pair p < q, in the order of `lawful.sets.Rankings`: for a few items."""
+        scores = self.pair_scores(X, np.stack(np.triu_indices(self.n_items_, 1), axis=1))
+        return list(scores.T[:, :, None])
 
     def skew(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> np.ndarray:
         """S(x) (D, D) of one query, X (1, d)."""
-        (S,) = self.each_skew(lambda i, S: S.copy(), X, ratings, items)
-        return S
+        F = self.objective(X, ratings, items)
+        if len(F) != 1:
+            raise ValueError(f"PairwiseRidge.skew is for one query, and {len(F)} were given; `objective` takes any number")
+        with F.threads() as threads:
+            ((_, skew),) = F.skews(threads)
+            return skew(0)
 
     def pair_scores(self, X: Any, pairs: Any, ratings: Any = None) -> np.ndarray:
         """(m, P) S_pq(x) of chosen pairs (P, 2), without forming S."""
         pairs = check_pairs(pairs, self.n_items_)
-        k, f = self.inputs(X, ratings)
+        k, f = self._inputs(X, ratings)
         left, right = pairs.T
         v, sizes = self.table_.chosen_scores(k, np.minimum(left, right), np.maximum(left, right))
         out = f[:, left] - f[:, right] + np.sign(right - left) * v

@@ -1,24 +1,12 @@
-"""Tasks that can share one factorisation, and which factorisation suits them."""
+"""Which factorisation suits a sample and a kernel."""
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from lawful._array import array_namespace
 from lawful.kernels import Kernel
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor
 from lawful.surrogates.low_rank import low_rank
 from lawful.surrogates.primal import PrimalFactor
-
-
-def group_tasks(rows: list[np.ndarray], weights: list[Any], kernels: list[Kernel]) -> list[list[int]]:
-    """Tasks with the same rows, the same weights and the same kernel object."""
-    groups: dict[tuple[bytes, bytes, int], list[int]] = {}
-    for t, (r, w, kernel) in enumerate(zip(rows, weights, kernels)):
-        groups.setdefault((r.tobytes(), w.tobytes(), id(kernel)), []).append(t)
-    return list(groups.values())
 
 
 def make_factor(
