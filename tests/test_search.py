@@ -23,8 +23,8 @@ from lawful import (
 )
 from lawful.datasets import make_curve
 from lawful.decoders import decode
-from lawful.estimators.folds import make_folds
 from lawful.estimators.selection import GridEdgeWarning, choose_law
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Precomputed
 
 pytestmark = pytest.mark.filterwarnings("ignore::lawful.estimators.selection.GridEdgeWarning")

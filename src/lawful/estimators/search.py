@@ -15,7 +15,6 @@ from tqdm import tqdm
 from lawful.decoders import Decoding
 from lawful.estimators.base import fit_law
 from lawful.estimators.evaluate import Candidate, Evaluator
-from lawful.estimators.folds import make_folds
 from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.estimators.selection import (
     FREE,
@@ -30,6 +29,7 @@ from lawful.estimators.selection import (
     on_edge,
     warn_edges,
 )
+from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge
