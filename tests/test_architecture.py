@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -99,6 +100,22 @@ def test_every_room_is_listed():
     assert {room(module) for module in MODULES} == set(ALLOWED)
     users = {room(module) for module, tree in TREES.items() if any(room(name) == "experiments" for name in all_imports(tree))}
     assert users == {"experiments", "cli"}
+
+
+def test_the_drawing_shows_the_house():
+    """`docs/design.md` draws every room, and no arrow that the rules forbid."""
+    text = (ROOT.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    drawing = re.search(r"```mermaid\nflowchart TD\n(.*?)```", text, re.S)
+    assert drawing
+    lines = [re.sub(r"\[.*?\]", "", line).strip() for line in drawing[1].splitlines() if "subgraph" not in line]
+    arrows = [re.fullmatch(r"(\w+) (?:--( \w+ --)?>) (.+)", line) for line in lines]
+    drawn = {(a[1], to.strip(), "objective" in (a[2] or "")) for a in arrows if a for to in a[3].split("&")}
+    rooms = {room for room in ALLOWED if not room.startswith("_")} - {"lawful"}
+    assert {name for line in lines for name in re.findall(r"\w+", line)} - {"end", "objective"} == rooms
+    for here, there, partly in drawn:
+        assert f"{there}.objective" in ALLOWED[here] if partly else there in ALLOWED[here], f"{here} --> {there}"
+    plain = {(here, there.split(".")[0]) for here in rooms - {"experiments"} for there in ALLOWED[here]} - {("cli", "lawful")}
+    assert plain <= {(here, there) for here, there, _ in drawn}, "an arrow is missing"
 
 
 @pytest.mark.parametrize("module", MODULES)
