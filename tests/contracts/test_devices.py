@@ -119,6 +119,15 @@ def test_decoding_of_equations_and_compositions(C, T):
     same_decoding(objectives(T, second)["quadratic"], objectives(T, np.asarray)["quadratic"], C)
 
 
+@pytest.mark.parametrize("name", [name for name in LAWS if name != "function"])  # differences need double precision
+def test_decoding_keeps_single_precision(name):
+    C, T = LAWS[name]
+    C = fitted(C, T)
+    d = decode(objectives(T, lambda x: np.asarray(x, np.float32))["quadratic"], C)
+    for field in ("c", "value", "residual", "margin"):
+        assert getattr(d, field).dtype == np.float32, field
+
+
 @pytest.mark.parametrize("decoder, make, C, T", PAIRS, ids=lambda p: getattr(p, "__name__", str(p).split(" object")[0]))
 def test_simple_decoders(decoder, make, C, T):
     class Second:
