@@ -36,14 +36,14 @@ ALLOWED: dict[str, set[str]] = {
     "_array": set(),
     "_checks": set(),
     "_lazy": set(),
-    "_ranker": {"metrics", "ratings"},  # what rankers share, be they estimators or baselines
+    "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
     "_threads": set(),
     "folds": set(),
     "kernels": set(),
-    "metrics": set(),
+    "metrics": {"ratings", "tasks"},
     "plots": set(),
-    "ratings": set(),  # tables of ratings: data sets, surrogates and baselines read them alike
+    "ratings": {"tasks"},  # tables of ratings: data sets, surrogates and baselines read them alike
     "report": set(),
     "tasks": set(),
     "datasets": {"ratings"},

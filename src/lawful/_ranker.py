@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lawful.metrics import rank_loss
 from lawful.ratings import as_ratings, count_queries
+from lawful.tasks import check_inputs
 
 __all__ = ["Ranker", "check_items", "new_queries", "training_queries", "training_ratings"]
 
@@ -69,7 +70,7 @@ class Ranker:
 def training_queries(estimator: Any, X: Any) -> np.ndarray | None:
     """X (n, d) for `fit`, checked by scikit-learn's rules; None where the ratings are all there is."""
     if X is not None:
-        return validate_data(estimator, X, dtype=np.float64)
+        return check_inputs(estimator, X, reset=True)
     for field in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
         estimator.__dict__.pop(field, None)
     return None
@@ -103,7 +104,7 @@ def new_queries(estimator: Any, X: Any, ratings: Any) -> tuple[np.ndarray | None
     if X is not None:
         if not hasattr(estimator, "n_features_in_"):
             raise ValueError(f"{name} was fitted without X, so it cannot use X; pass ratings of the new queries")
-        X = validate_data(estimator, X, dtype=np.float64, reset=False)
+        X = check_inputs(estimator, X)
     profile = None if ratings is None else as_ratings(ratings, estimator.n_items_)
     return X, profile, count_queries(name, X, profile)
 

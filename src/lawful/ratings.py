@@ -15,6 +15,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from lawful.tasks import as_floats
+
 __all__ = [
     "DAMPING",
     "as_ratings",
@@ -41,7 +43,7 @@ def as_ratings(R: Any, n_items: int | None = None) -> sparse.csr_array:
         if out.nnz != stored:
             raise ValueError("the ratings hold an entry twice; keep one rating for each user and item")
     else:
-        dense = np.asarray(R, dtype=np.float64)
+        dense = as_floats(R, "ratings")
         if dense.ndim != 2:
             raise ValueError(f"ratings have shape {dense.shape}; a table (users, items) is needed")
         users, items = np.nonzero(~np.isnan(dense))

@@ -81,6 +81,27 @@ def packed_triangles(A, order, top, visits):
 
 
 @njit(cache=True, nogil=True)
+def violated_triangles(X, i, least, excess, second, third, upper):
+    """0 <= X_ij + X_jk - X_ik <= 1 violated by more than `least` for i < j < k, first above, then below; returns how many.
+
+    By how much, j, k and whether it is the upper bound are written to the arrays, which have room for all.
+    """
+    n, found = X.shape[0], 0
+    for above in (True, False):
+        for j in range(i + 1, n - 1):
+            for k in range(j + 1, n):
+                t = X[i, j] + X[j, k] - X[i, k]
+                e = t - 1 if above else -t
+                if e > least:
+                    excess[found] = e
+                    second[found] = j
+                    third[found] = k
+                    upper[found] = above
+                    found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
 def subset_order(A):
     """(best order, its violated weight) by dynamic programming over the sets of items that come first: 2^D D steps."""
     D = A.shape[0]

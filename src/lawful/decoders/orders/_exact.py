@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from lawful.decoders.orders._bounds import packed_triangles, subset_order
+from lawful.decoders.orders._bounds import packed_triangles, subset_order, violated_triangles
 from lawful.decoders.orders._insertion import weights
 
 SUBSETS = 13  # up to here 2^D D steps are cheaper than one linear programme
@@ -26,6 +26,8 @@ SCALE = 1e3  # the largest weight in the programme: HiGHS stops at absolute gaps
 INTEGRAL, CUT = 1e-6, 1e-6  # distance from integers that counts as none, violation that counts as one
 ROUND = 20  # at most so many cuts per item in one round
 NEVER = 1e9  # seconds
+VISITS, PACE = 10**9, 2e8  # of the packing of triangles: at most, and per second
+SET_UP = 1e-6  # seconds that it takes to set up a linear programme, per pair: without them it is not begun
 
 
 class Proven(NamedTuple):
@@ -62,7 +64,7 @@ def exact_order(A: np.ndarray, start: np.ndarray, time_limit: float | None = Non
 
     relaxed: only the linear relaxation, which gives a bound; the order is then optimal only where it happens to be integral.
     """
-    end = time.perf_counter() + (NEVER if time_limit is None else time_limit)
+    end = time.perf_counter() + (NEVER if time_limit is None else min(time_limit, NEVER))
     A = np.asarray(A, np.float64)
     place = np.empty(len(start), np.int64)
     place[start] = np.arange(len(start))
@@ -75,6 +77,8 @@ def exact_order(A: np.ndarray, start: np.ndarray, time_limit: float | None = Non
         elif len(items) <= SUBSETS:
             order, cost = subset_order(B)
             found = Proven(order, cost, True)
+        elif (left := end - time.perf_counter()) < SET_UP * len(items) ** 2:
+            found = Proven(guess, packed(B, guess, left), False)
         else:
             found = _Programme(B, guess, end).solve(relaxed)
         parts.append(items[found.order])
@@ -82,10 +86,21 @@ def exact_order(A: np.ndarray, start: np.ndarray, time_limit: float | None = Non
     return Proven(np.concatenate(parts), bound, optimal)
 
 
+def packed(A: np.ndarray, guess: np.ndarray, time_limit: float) -> float:
+    """The bound of as many packed triangles as there is time for."""
+    visits = int(min(VISITS, max(PACE * time_limit, len(A) ** 2)))
+    return packed_triangles(A, guess, np.abs(A).max(), visits)
+
+
 def violated(A: np.ndarray, order: np.ndarray) -> float:
     positions = np.empty(len(order), np.uint32)
     positions[order] = np.arange(len(order))
     return weights(A, positions)[1]
+
+
+def strongest(table: np.ndarray, most: int) -> np.ndarray:
+    """The rows with the largest first column, largest first; of equals the first ones."""
+    return table[np.argsort(-table[:, 0], kind="stable")[:most]]
 
 
 class _Programme:
@@ -103,7 +118,7 @@ class _Programme:
         self.side = np.empty(0, bool)
         self.lower, self.upper = np.zeros(len(a)), np.ones(len(a))
         self.order, self.best = guess, violated(A, guess) * self.unit
-        self.bound = packed_triangles(A, guess, np.abs(A).max(), 10**9) * self.unit
+        self.bound = packed(A, guess, self.remaining()) * self.unit
 
     def solve(self, relaxed: bool) -> Proven:
         x = self.cutting_planes()
@@ -126,17 +141,22 @@ class _Programme:
         return csr_array((values, columns, pointer), shape=(len(sign), len(self.cost))), np.where(self.side, 1.0, 0.0)
 
     def cut(self, x: np.ndarray) -> int:
-        """Add the most violated triangles at x; returns how many."""
-        X = np.zeros((self.n, self.n))
+        """Add the most violated triangles at x; returns how many. Those found by the end of the time will do."""
+        X, most = np.zeros((self.n, self.n)), ROUND * self.n
         X[self.i, self.j] = x
-        found = []
+        size = (self.n - 1) * (self.n - 2)
+        room = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, bool)
+        table, least = np.empty((0, 5)), CUT
         for i in range(self.n - 2):
-            t = X[i, i + 1 :, None] + X[i + 1 :, i + 1 :] - X[None, i, i + 1 :]
-            for side, excess in ((True, t - 1), (False, -t)):
-                j, k = np.nonzero(np.triu(excess > CUT, 1))
-                found.append(np.stack([excess[j, k], np.full(len(j), i), j + i + 1, k + i + 1, np.full(len(j), side)], axis=1))
-        table = np.concatenate(found)
-        table = table[np.argsort(-table[:, 0], kind="stable")[: ROUND * self.n]]
+            found = violated_triangles(X, i, least, *room)
+            excess, j, k, side = (values[:found] for values in room)
+            table = np.concatenate([table, np.stack([excess, np.full(found, i), j, k, side], axis=1)])
+            if len(table) > 4 * most:
+                table = strongest(table, most)
+                least = table[-1, 0]  # of equals the first ones stay
+            if self.remaining() == 0:
+                break
+        table = strongest(table, most)
         self.rows = np.concatenate([self.rows, table[:, 1:4].astype(np.int64)])
         self.side = np.concatenate([self.side, table[:, 4].astype(bool)])
         return len(table)

@@ -7,7 +7,6 @@ population diverse). A thread is given a child only if the time that the last on
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lawful._threads import n_threads
 from lawful.decoders.orders._insertion import insertion_order
 from lawful.decoders.orders._moves import breed, distance, polish, scatter, seed, violated
 
@@ -26,14 +26,10 @@ SHARE = 0.4  # of the time, the most that the first population may take
 FEWEST = 4  # kicks per child below which there is no time for a population
 QUEUE = 2  # children in the making for each thread, so that none waits for the one that hands them out
 STALE = 10  # children per member that may fail before the population is drawn anew around the best order
+THREADS = 8  # at most
 ROUND = 0.02  # seconds between two looks at the clock
+SETTLED = 500  # more items take so long to come to their first local optimum that the clock is looked at on the way
 SMALLEST = 4  # below this many items every order is a neighbour of every other
-
-
-def cores() -> int:
-    """How many threads may run at once."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return max(1, min(len(affinity(0)) if affinity else os.cpu_count() or 1, 8))
 
 
 class Search:
@@ -110,7 +106,7 @@ def search(
         return insertion_order(A, start, len(start), tol)[0]
     _compile()
     end = time.perf_counter() + time_limit
-    found = Search(A, start, tol, random_state, threads or cores())
+    found = Search(A, start, tol, random_state, threads or min(n_threads(None), THREADS))
     with ThreadPoolExecutor(found.threads) as pool:
         _settle(found, end)
         _kick(found, pool, min(end, time.perf_counter() + 0.02 * time_limit))  # measures the pace
@@ -119,15 +115,30 @@ def search(
     return found.best.astype(np.int64)
 
 
-def improve(A: np.ndarray, start: np.ndarray, tol: float, kicks: int, random_state: np.random.RandomState) -> np.ndarray:
-    """`start` after so many kicks of iterated local search by one thread: the same answer on every machine."""
+def improve(
+    A: np.ndarray, start: np.ndarray, tol: float, kicks: int, random_state: np.random.RandomState, end: float = np.inf
+) -> np.ndarray:
+    """`start` after so many kicks of iterated local search by one thread: the same answer on every machine.
+
+    It may stop at `end` (of `time.perf_counter`, time to compile not counted); kicks are then made in lots, with a look at the
+    clock after each. A lot goes on where the last one ended, so that the answer is the same when time suffices.
+    """
     if len(start) < SMALLEST:
         return start
     found = Search(np.ascontiguousarray(A, np.float64), start, tol, random_state, 1)
+    if end < np.inf:
+        begin = time.perf_counter()
+        _compile()
+        end += time.perf_counter() - begin
+        if len(start) > SETTLED:
+            _settle(found, end)
     state = np.zeros(1, np.uint64)
     seed(state, random_state.randint(2**31 - 1))
-    order, cost, _ = found.work(state, max(kicks, 1), "kick", found.best)
-    found.note(order, cost)
+    left, lot, order = max(kicks, 1), max(kicks, 1) if end == np.inf else 1, found.best
+    while left > 0 and (end == np.inf or time.perf_counter() < end):
+        order, cost, pace = found.work(state, min(lot, left), "kick", order)
+        found.note(order, cost)
+        left, lot = left - lot, max(1, int(ROUND / max(pace, 1e-9)))
     return found.best.astype(np.int64)
 
 

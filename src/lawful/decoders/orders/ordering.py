@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,18 @@ from sklearn.utils import check_random_state
 
 from lawful._array import to_numpy
 from lawful.decoders.orders._bounds import packed_triangles, subset_order
-from lawful.decoders.orders._exact import SUBSETS, exact_order
+from lawful.decoders.orders._exact import SET_UP, SUBSETS, exact_order
 from lawful.decoders.orders._insertion import eades_order, insertion_order, inspect, row_sums, skew_part, weights
 from lawful.decoders.orders._search import improve, search
 
-__all__ = ["METHODS", "Ordering", "check_matrix", "fast_insertion", "order", "summary", "tolerance"]
+__all__ = ["METHODS", "Ordering", "check_matrix", "fast_insertion", "order", "rescaled", "summary", "tolerance"]
 
 METHODS = ("insertion", "borda", "eades", "exact")
 BOUNDS = (True, False, "tight", "lp")
 FEW, SWEEPS = 400, (50, 3)  # up to FEW items sweeps go on until they gain nothing, 50 of them at most; for more items 3
 EXACT_KICKS = 20  # per item, of the search that gives the integer programme its first order
+FIRST = 0.4  # of the time, the most that it may take
+SMALLEST, LARGEST = 1e-100, 1e100  # weights beyond are divided by a unit
 CHEAP = 300  # up to so many items the packing of triangles is cheap enough to run to its end
 ALL = 10**12  # visits: no limit
 
@@ -79,15 +82,25 @@ def check_matrix(S: Any, name: str = "order") -> np.ndarray:
     return np.ascontiguousarray(S)
 
 
-def skew(S: np.ndarray, name: str = "order") -> tuple[np.ndarray, float]:
-    """(A, largest |A|): S itself, uncopied, when it is skew with a zero diagonal, else (S - S') / 2."""
+def skew(S: np.ndarray, name: str = "order") -> tuple[np.ndarray, float, float]:
+    """(A, largest |A|, unit): S itself, uncopied, when it is skew with a zero diagonal, else (S - S') / 2; see `rescaled`."""
     good, top = inspect(S)
     if good and not S.diagonal().any():
-        return S, top
+        return rescaled(S, top)
     if not np.isfinite(S).all():
         raise ValueError(f"{name}: the matrix contains NaN or infinities; a pair about which nothing is known has weight 0")
+    S, _, unit = rescaled(S, float(np.abs(S).max()))
     A = skew_part(S)
-    return A, float(np.abs(A).max())
+    A, top, more = rescaled(A, float(np.abs(A).max()))
+    return A, top, unit * more
+
+
+def rescaled(A: np.ndarray, top: float) -> tuple[np.ndarray, float, float]:
+    """(A, top, unit), both divided by a power of two where sums of entries as large as `top` would overflow, or vanish."""
+    if top == 0 or SMALLEST <= top <= LARGEST:
+        return A, top, 1.0
+    unit = float(np.ldexp(1.0, int(np.frexp(top)[1]) - 1))
+    return np.asarray(A, np.float64) / unit, top / unit, unit
 
 
 def order(
@@ -105,7 +118,8 @@ def order(
 
     method        "insertion": Borda scores, then insertion sweeps, then, if there is a time limit, search until it ends;
                   "exact": integer programme, for about 60 items; "eades": Eades, Lin and Smyth; "borda": row sums
-    time_limit    seconds; None: "insertion" ends with its sweeps and kicks, "exact" when it has proven the optimum
+    time_limit    seconds; None: "insertion" ends with its sweeps and kicks, "exact" when it has proven the optimum. Many items
+                  may be too many to even set up the programme in time: then the best order found comes with a weaker bound
     random_state  of the search; None means a fixed one: without a time limit the same S gives the same order always
     ties          items that are neighbours in the order and all of whose pairs have weight 0 share a position
     bound         True: a lower bound of the violated weight that costs about as much as the order; "tight": better and slower;
@@ -120,20 +134,24 @@ def order(
     """
     _check_options(method, time_limit, bound)
     begin = time.perf_counter()
-    A, top = skew(check_matrix(S))
+    A, top, unit = skew(check_matrix(S))
     D = A.shape[0]
     tol = tolerance(A, top)
+    report = partial(summary, A, method=method, ties=ties, unit=unit)
     rng = check_random_state(0 if random_state is None else random_state)
     found = eades_order(A) if method == "eades" else np.argsort(-row_sums(A), kind="stable")
     if method in ("insertion", "exact"):
         found = insertion_order(A, found, SWEEPS[D > FEW] if sweeps is None else sweeps, tol)[0]
     if method == "exact":
+        end = np.inf if time_limit is None else begin + time_limit
         if D > SUBSETS:
-            found = improve(A, found, tol, EXACT_KICKS * D, rng)
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - begin), 0.0)
-        proven = exact_order(A, found, left)
+            if (1 - FIRST) * (end - begin) < SET_UP * D**2:  # no time for the programme: let the search have it
+                found = search(A, found, tol, (1 - FIRST) * (end - begin), rng)
+            else:
+                found = improve(A, found, tol, EXACT_KICKS * D, rng, begin + FIRST * (end - begin))
+        proven = exact_order(A, found, max(end - time.perf_counter(), 0.0))
         status = "optimal" if proven.optimal else "time_limit"
-        return summary(A, proven.order, method, ties=ties, bound=proven.bound, bound_method="integer", status=status)
+        return report(proven.order, bound=proven.bound, bound_method="integer", status=status)
     limit, way, status = 0.0, "trivial", "heuristic"
     if bound is not False:
         start = time.perf_counter()
@@ -149,7 +167,7 @@ def order(
             found = search(A, found, tol, max(time_limit - (time.perf_counter() - begin), 0.0), rng)
         if way == "triangles":
             limit = max(limit, lower_bound(A, found, top, bound)[0])
-    return summary(A, found, method, ties=ties, bound=limit, bound_method=way, status=status)
+    return report(found, bound=limit, bound_method=way, status=status)
 
 
 def _check_options(method: str, time_limit: float | None, bound: bool | str) -> None:
@@ -186,12 +204,13 @@ def summary(
     found: np.ndarray,
     method: str,
     *,
+    unit: float = 1.0,
     ties: bool = False,
     bound: float = 0.0,
     bound_method: str = "trivial",
     status: str = "heuristic",
 ) -> Ordering:
-    """Everything measured on the order itself."""
+    """Everything measured on the order itself; `unit`: what A was divided by."""
     positions = np.empty(len(found), np.int64)
     positions[found] = np.arange(len(found))
     value, objective = weights(A, positions.astype(np.uint32))
@@ -201,7 +220,7 @@ def summary(
     gap = (objective - bound) / objective if objective > 0 else 0.0
     if ties:
         positions = tied(A, found, positions)
-    return Ordering(found, positions, value, objective, bound, gap, status, method, bound_method)
+    return Ordering(found, positions, unit * value, unit * objective, unit * bound, gap, status, method, bound_method)
 
 
 def tied(A: np.ndarray, found: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -216,7 +235,9 @@ def tied(A: np.ndarray, found: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 
 def fast_insertion(S: np.ndarray, sweeps: int) -> Ordering:
-    """Borda, then insertion sweeps, for a matrix that is known to be skew and finite; without a bound."""
-    found = np.argsort(-row_sums(S), kind="stable")
-    top = float(max(S.max(), -S.min()))
-    return summary(S, insertion_order(S, found, sweeps, tolerance(S, top))[0], "insertion")
+    """Borda, then insertion sweeps, for a matrix that is known to be skew; without a bound."""
+    A, top, unit = rescaled(S, float(max(S.max(), -S.min())))
+    if not top < np.inf:
+        raise ValueError("order: the matrix contains NaN or infinities; ratings and inputs of a smaller scale would do")
+    found = np.argsort(-row_sums(A), kind="stable")
+    return summary(A, insertion_order(A, found, sweeps, tolerance(A, top))[0], "insertion", unit=unit)
