@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lawful._array import Array, array_namespace, device_of, like, take_rows
+from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
 
 __all__ = [
     "Gaussian",
@@ -35,6 +35,8 @@ __all__ = [
     "Precomputed",
     "Stationary",
     "as_kernel",
+    "kernel_from_state",
+    "kernel_state",
 ]
 
 EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
@@ -278,3 +280,28 @@ def as_kernel(kernel: Any) -> Kernel:
     raise TypeError(
         f"{kernel!r} is not a kernel: it cannot be called; lawful.kernels.Gaussian() or a function k(X, Z) -> (n, m) would do"
     )
+
+
+SAVED: dict[str, type[Kernel]] = {
+    kind.__name__: kind for kind in (Gaussian, Laplacian, Matern, Polynomial, Linear, Precomputed)
+}
+
+
+def kernel_state(kernel: Kernel) -> dict[str, Any]:
+    """A kernel as its name and its parameters."""
+    name = type(kernel).__name__
+    if SAVED.get(name) is not type(kernel):
+        raise TypeError(
+            f"the kernel {kernel!r} is code of the user's, which no state can hold; one of {', '.join(SAVED)} would do"
+        )
+    return {"kind": name} | {key: _plain_number(value) for key, value in kernel.get_params().items()}
+
+
+def kernel_from_state(state: dict[str, Any]) -> Kernel:
+    """The kernel that `kernel_state` described."""
+    parameters = {key: value for key, value in state.items() if key != "kind"}
+    return SAVED[state["kind"]](**parameters)
+
+
+def _plain_number(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else to_numpy(value)

@@ -16,7 +16,7 @@ from lawful._array import to_numpy
 from lawful.ratings import as_ratings
 from lawful.tasks import as_floats
 
-__all__ = ["constraint_violation", "explained_variance", "mean_squared_error", "normalized_mse", "rank_loss", "scorer"]
+__all__ = ["constraint_violation", "mean_squared_error", "normalized_mse", "r2", "rank_loss", "scorer"]
 
 PAIRS_AT_ONCE = 2**20  # of one query, in `rank_loss`
 
@@ -63,8 +63,8 @@ def normalized_mse(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multi
     return _reduce(_ratio(errors, spread), np.ones_like(errors), multioutput)
 
 
-def explained_variance(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
-    """1 - nMSE, the mean over tasks (equal to scikit-learn's R^2 when nothing is missing) or pooled."""
+def r2(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
+    """R^2 = 1 - nMSE, the mean over tasks (scikit-learn's `r2_score` when nothing is missing) or pooled."""
     return 1 - normalized_mse(y_true, y_pred, sample_weight=sample_weight, multioutput=multioutput)
 
 

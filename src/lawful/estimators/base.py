@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from lawful._array import to_numpy
 from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
 from lawful.losses import Square
-from lawful.metrics import explained_variance
+from lawful.metrics import r2
 from lawful.sets import Reals
 from lawful.surrogates import KernelRidge, RegressorSurrogate
 from lawful.tasks import Tasks, check_inputs
@@ -161,8 +161,8 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         return c[:, 0] if self._single else c
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
-        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+        """R^2, the mean over outputs; outputs that are NaN in y are left out."""
+        return float(r2(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -46,6 +46,15 @@ class Loss(BaseEstimator):
         return [Z for Z, _ in pairs], [atoms for _, atoms in pairs]
 
     @property
+    def regresses_labels(self) -> bool:
+        """Whether the unconstrained prediction is the regression of the labels themselves, which then need no encoding."""
+        return False
+
+    def center(self, scores: list[Array], atoms: list[Any]) -> Array:
+        """(m, T) the unconstrained prediction, from the regressed encodings of every task; needs no `calibrate`."""
+        return self.objective(scores, atoms).center
+
+    @property
     def needs_variance(self) -> bool:
         """Whether `objective` wants the surrogate's predictive variance."""
         return False

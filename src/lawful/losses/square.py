@@ -65,6 +65,15 @@ class Square(Loss):
         return np.stack([np.ones_like(y), y], axis=1), None
 
     @property
+    def regresses_labels(self) -> bool:
+        return not (isinstance(self.confidence, str) and self.confidence == "scores")
+
+    def center(self, scores: list[Array], atoms: list[Any]) -> Array:
+        xp = array_namespace(*scores)
+        a, b = (xp.stack([s[:, j] for s in scores], axis=1) for j in (0, 1))
+        return b if self.regresses_labels else positive_part_center(a, b)
+
+    @property
     def needs_variance(self) -> bool:
         s = self.confidence
         return s == "variance" or (isinstance(s, NUMBER) and bool(s > 0))

@@ -98,10 +98,19 @@ class Surrogate(BaseEstimator):
         for k, (train, test) in enumerate(folds):
             part = training_part(tasks, k, train)
             model = clone(self).fit_tasks(part)
+            if variance:
+                model._need_variance()
             out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(tasks.X[test])])
             out.residuals = [to_numpy(r)[None] for r in model.residuals()] if residuals else None
             out.variance = to_numpy(model.variance(tasks.X[test]))[None] if variance else None  # type: ignore[attr-defined]
             yield out
+
+    def _need_variance(self) -> None:
+        if not hasattr(self, "variance"):
+            raise ValueError(
+                f"{type(self).__name__} offers no predictive variance here, and the loss wants one; a KernelRidge on at most 3000 "
+                'rows with a kernel such as Gaussian(), or Square(confidence="none"), would do'
+            )
 
     def _leave_one_out(self, tasks: Tasks, residuals: bool, variance: bool) -> HeldOut:
         rows = tasks.seen

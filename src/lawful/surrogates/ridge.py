@@ -26,6 +26,7 @@ from lawful.surrogates.factorise import make_factor
 from lawful.surrogates.held_out import held_out
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.scales import informative, tuned_kernels
+from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam
 from lawful.tasks import Tasks, check_inputs
 
@@ -166,7 +167,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         Leave-one-out is in closed form, with n lambda and what was tuned held fixed. Folds tune for themselves: only where
         nothing is left to tune do they share work.
         """
-        model = self
+        if variance:
+            self._need_variance()
         if lams is None and (self._tunes or isinstance(self.lam, str)):
             if folds is not None:
                 yield from super().held_out(tasks, folds, residuals=residuals, variance=variance)
@@ -204,6 +206,16 @@ class KernelRidge(RegressorMixin, Surrogate):
             for i, t in enumerate(g):
                 out[t] = ratio[:, i]
         return xp.stack(out, axis=1)
+
+    def state(self) -> dict[str, Any]:
+        """The fitted ridge as a dict of arrays, numbers, strings and lists; see `surrogates.state`."""
+        check_is_fitted(self, "kernels_")
+        return ridge_state(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The ridge that `state()` described, with the same predictions to the last bit."""
+        return ridge_from_state(cls, state)
 
     # its parts
 

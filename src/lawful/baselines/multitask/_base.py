@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from lawful.baselines.multitask._problem import Problem, make_problem
-from lawful.metrics import explained_variance
+from lawful.metrics import r2
 from lawful.tasks import Tasks, check_inputs
 
 COUPLED = ", or inf, which switches the coupling off"
@@ -80,8 +80,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         return out[:, 0] if self._single else out
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
-        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+        """R^2, the mean over outputs; outputs that are NaN in y are left out."""
+        return float(r2(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from lawful.experiments._base import Clock, Options
 from lawful.experiments.sarcos.splits import INPUTS, Split, draw, own_tests
 from lawful.experiments.sarcos.systems import POWERS, PRINTED, SYSTEMS, Found, expected, fit_own, fit_rival, owns, rivals
 from lawful.folds import make_folds
-from lawful.metrics import explained_variance
+from lawful.metrics import r2
 
 ARM = "generated arm"
 N_TRAIN, N_TASK, CV = 15, 2000, 5
@@ -113,7 +113,7 @@ def printed(split: Split, folds: Any) -> dict[str, Any]:
 def measured(found: Found, split: Split) -> dict[str, Any]:
     """Explained variance in per cent: mean over torques, pooled, each; what was chosen; whether on an edge; warnings."""
     truth, prediction = split.Y_test * split.unit, found.prediction * split.unit
-    each, pooled = (explained_variance(truth, prediction, multioutput=how) for how in ("raw", "pooled"))
+    each, pooled = (r2(truth, prediction, multioutput=how) for how in ("raw", "pooled"))
     percent = [round(100 * float(v), 4) for v in each]
     return {
         "ev": round(100 * float(np.mean(each)), 4),
