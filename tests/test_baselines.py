@@ -28,7 +28,7 @@ from lawful.baselines.multitask._alternate import alternate
 from lawful.baselines.multitask._problem import make_problem
 from lawful.baselines.multitask._structures import Clusters, Power, Relationship
 from lawful.baselines.multitask._systems import CGSystem, DenseSystem, PrimalSystem, SharedSystem, make_system
-from lawful.estimators.folds import make_folds
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Linear, Precomputed
 from lawful.tasks import Tasks
 

@@ -48,9 +48,27 @@ def test_import_takes_under_a_second_and_loads_nothing():
 def test_a_first_fit_loads_only_what_it_needs():
     _, modules = fresh(FIRST_FIT)
     assert "lawful.surrogates.ridge" in modules and "sklearn" in modules  # which loads pandas, where there is one
-    assert not modules & {"matplotlib", "numba", "sympy", "torch", "tqdm", "typer"}
+    assert not modules & {"matplotlib", "numba", "sympy", "torch", "typer"}
     unused = ("baselines", "datasets", "experiments", "cli", "surrogates.pairs", "decoders.orders.", "theory", "report")
     assert not [name for name in modules if name.startswith(tuple(f"lawful.{room}" for room in unused))]
+
+
+def test_names_that_load_a_compiler():
+    """Kernels are compiled when they are called, and the compiler is loaded with the things that have kernels."""
+    names = set(lawful.__all__) - {"ConstrainedRanker", "rankings"}
+    _, modules = fresh("import lawful\n" + "\n".join(f"lawful.{name}" for name in names))
+    assert "lawful.estimators.search" in modules and "numba" not in modules
+    kernels = """
+        from numba.core.dispatcher import Dispatcher
+        from lawful.baselines import *
+        from lawful.decoders import _seeding
+        from lawful.decoders.orders import _insertion
+        from lawful.surrogates.pairs import compiled
+        everything = [*vars(_seeding).values(), *vars(_insertion).values(), *vars(compiled).values()]
+        found = [f for f in everything if isinstance(f, Dispatcher)]
+        assert len(found) > 10 and not any(f.signatures for f in found)
+    """
+    assert "lawful.baselines.ranking" in fresh(kernels)[1]
 
 
 def test_help_loads_no_numbers():

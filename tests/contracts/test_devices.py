@@ -14,12 +14,14 @@ from contracts.test_kernels import ARRAY_API as KERNELS
 from contracts.test_newton import COMPOSED
 from contracts.test_sets import SETS
 from contracts.test_simple_decoders import PAIRS
-from contracts.test_surrogates import FACTORS, LAM, XNEW, Z, convert, make_sample
-from lawful import Absolute, Equations, Huber, PointCloud, Posterior, Product, Rankings, Sphere, Wiener
+from contracts.test_surrogates import FACTORS, LAM, ROWS, XNEW, W, X, Z, convert, make_sample
+from lawful import Absolute, Equations, Huber, KernelRidge, PointCloud, Posterior, Product, Rankings, Sphere, Wiener
 from lawful._array import device_of, put_rows, segment_sum, solve_lower, take_rows, to_numpy
 from lawful.decoders import decode
+from lawful.kernels import Gaussian, Linear
 from lawful.losses.base import separable_objective
 from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.tasks import Tasks
 
 SECOND = strict.Device("device1")
 METHODS = ("contains", "residual", "nearest", "equality", "equality_jacobian", "inequality", "inequality_jacobian")
@@ -119,6 +121,15 @@ def test_decoding_of_equations_and_compositions(C, T):
     same_decoding(objectives(T, second)["quadratic"], objectives(T, np.asarray)["quadratic"], C)
 
 
+@pytest.mark.parametrize("name", [name for name in LAWS if name != "function"])  # differences need double precision
+def test_decoding_keeps_single_precision(name):
+    C, T = LAWS[name]
+    C = fitted(C, T)
+    d = decode(objectives(T, lambda x: np.asarray(x, np.float32))["quadratic"], C)
+    for field in ("c", "value", "residual", "margin"):
+        assert getattr(d, field).dtype == np.float32, field
+
+
 @pytest.mark.parametrize("decoder, make, C, T", PAIRS, ids=lambda p: getattr(p, "__name__", str(p).split(" object")[0]))
 def test_simple_decoders(decoder, make, C, T):
     class Second:
@@ -171,6 +182,20 @@ def test_factors(name):
     found = there.predict(second(XNEW), there.solve(second(Z), LAM))
     assert is_second(found)
     np.testing.assert_allclose(to_numpy(found), here.predict(XNEW, here.solve(Z, LAM)), atol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [KernelRidge(Gaussian(2.0), lam=0.1), KernelRidge(Linear()), KernelRidge()], ids=repr)
+def test_kernel_ridge(ridge):
+    """Tuned and fitted on one device as on the other."""
+
+    def fit(make):
+        return clone(ridge).fit_tasks(Tasks(make(X), [make(Z[:, 0]), make(Z[4:, 1])], [ROWS, ROWS[4:]], [make(W), make(W[4:])]))
+
+    here, there = fit(np.asarray), fit(second)
+    for found, expected in zip(there.predict_tasks(second(XNEW)), here.predict_tasks(XNEW)):
+        assert is_second(found)
+        np.testing.assert_allclose(to_numpy(found), expected, atol=1e-6)
+    assert all(map(is_second, there.residuals())) and is_second(there.variance(second(XNEW)))
 
 
 def test_what_the_standard_lacks():

@@ -139,7 +139,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         out: list[Array] = [None] * len(self._widths)
         for g, factor, solution in zip(self.groups_, self._factors, self._solutions):
             size = max(1, CROSS_ENTRIES // factor.p)
-            pieces = [factor.predict(X[i : i + size, :], solution) for i in range(0, max(X.shape[0], 1), size)]
+            pieces = [factor.predict(X[i : min(i + size, X.shape[0]), :], solution) for i in range(0, max(X.shape[0], 1), size)]
             columns = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
             start = 0
             for t in g:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Bunch
 
-from lawful.estimators.folds import make_folds
+from lawful.folds import make_folds
 from lawful.tasks import check_outputs, check_weights
 
 __all__ = ["tune"]
@@ -31,7 +31,7 @@ def tune(
     GridSearchCV scores every fold by itself; with a few observations of each output in a fold that is mostly noise, and a fold
     may hold out all there is of an output. Here errors are added up over folds before they are compared, and folds are drawn
     (or checked) so that every output keeps observations. For GridSearchCV itself, give it
-    ``cv=lawful.estimators.folds.make_folds(5, X, ~numpy.isnan(Y), names)``.
+    ``cv=lawful.folds.make_folds(5, X, ~numpy.isnan(Y), names)``.
 
     Returns a Bunch: best_estimator (fitted on all rows), best_params, best_error, params (list), errors (k, T).
     """
