@@ -42,12 +42,10 @@ class CompiledSystem:
         return self._program(kind, 0)(c, X)
 
     def jacobian(self, kind: str, c: Array, X: Array | None) -> Array:
-        flat = self._program(kind, 1)(c, X)
-        return array_namespace(c).reshape(flat, (c.shape[0], self.count(kind), self.n_outputs))
+        return self._program(kind, 1)(c, X)
 
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
-        flat = self._program(kind, 2)(c, X, nu)
-        return array_namespace(c).reshape(flat, (c.shape[0], self.n_outputs, self.n_outputs))
+        return self._program(kind, 2)(c, X, nu)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
@@ -59,18 +57,18 @@ class CompiledSystem:
         return programs[kind, order]
 
     def _of_values(self, roots: list[Sum]) -> Program:
-        return Program(self.graph, dict(enumerate(roots)), len(roots))
+        return Program(self.graph, dict(enumerate(roots)), (len(roots),))
 
     def _of_jacobian(self, roots: list[Sum]) -> Program:
         T, graph = self.n_outputs, self.graph.for_derivatives()
         entries = {p * T + t: entry for p, row in enumerate(jacobian(graph, roots)) for t, entry in row.items()}
-        return Program(graph, entries, len(roots) * T)
+        return Program(graph, entries, (len(roots), T))
 
     def _of_hessian(self, roots: list[Sum]) -> Program:
         T, graph = self.n_outputs, self.graph.for_derivatives()
         entries = hessian(graph, roots)
         columns = {t * T + s: entry for (t, s), entry in entries.items()}
-        return Program(graph, columns, T * T, mirror={t * T + s: s * T + t for t, s in entries})
+        return Program(graph, columns, (T, T), mirror={t * T + s: s * T + t for t, s in entries})
 
 
 class CallableSystem:
