@@ -42,7 +42,7 @@ class Program:
         terms = [[(schedule.row[i], w) for i, w in varying[column].terms.items()] for column in ordered]
         self.final = Sums(terms, np.array([varying[column].const for column in ordered])) if terms else None
         self.fixed = np.setdiff1d(np.flatnonzero(self.template), [*ordered, *(mirror[k] for k in ordered if mirror)])
-        self.places = [(as_rows(ordered), slice(0, len(ordered)))]
+        self.places: list[tuple[Rows, Rows]] = [(as_rows(ordered), slice(0, len(ordered)))]
         other = [k for k, column in enumerate(ordered) if mirror and mirror[column] != column]
         if mirror and other:
             self.places.append((as_rows([mirror[ordered[k]] for k in other]), as_rows(other)))
