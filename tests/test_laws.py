@@ -72,7 +72,11 @@ def power(pair):
 
 def angle(pair):
     (a, ea, fa), (b, eb, fb) = pair
-    return f"atan2({a}, {b})", sympy.atan2(ea, eb), lambda c: np.arctan2(fa(c), fb(c))
+    return (
+        f"atan2({a}, {b})",
+        sympy.atan2(ea, eb) if (ea + eb).has(sympy.nan, sympy.zoo) is False else sympy.nan,
+        lambda c: np.arctan2(fa(c) + 0.0, fb(c) + 0.0),
+    )  # no signed zeros
 
 
 def extend(inner):

@@ -30,6 +30,8 @@ class Elementwise:
 
     def numpy(self, table: np.ndarray, out: np.ndarray) -> None:
         blocks = [table[rows] for rows in self.arguments]
+        if self.op == "atan2":
+            blocks = [block + 0.0 for block in blocks]  # -0.0, which no real number is, would turn pi to -pi
         self.function(*blocks, out=out)
         if self.op == "gmul":
             lost = np.isnan(out)
@@ -40,6 +42,8 @@ class Elementwise:
         blocks = [take(xp, table, rows) for rows in self.arguments]
         if self.op == "inv":
             return 1.0 / blocks[0]
+        if self.op == "atan2":
+            return xp.atan2(blocks[0] + 0.0, blocks[1] + 0.0)
         if self.op == "gmul":
             product = blocks[0] * blocks[1]
             lost = xp.isnan(product) & ((blocks[0] == 0) | (blocks[1] == 0))
