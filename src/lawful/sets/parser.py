@@ -204,6 +204,8 @@ class _Reader:
     def _compare(self, word: str, complete: bool) -> None:
         if self.calls:
             self.refuse("compares inside an expression; put each comparison in its own string")
+        if not complete:
+            self.refuse(f"has {word!r} where a number or a name is expected; {HINT}")
         self._end_of_side(complete)
         self.kinds.append(COMPARISONS[word])
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from lawful.sets.laws.derivatives import hessian, jacobian
 from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Program
 from lawful.sets.laws.sizes import sizes
+from lawful.sets.laws.structure import Block, connected, fingerprints, variables
 from lawful.sets.restore import roundoff
 
 KINDS = ("=", "<=")
@@ -35,11 +37,54 @@ class CompiledSystem:
     def __init__(self, graph: Graph, relations: list[tuple[Sum, str]], n_outputs: int, n_inputs: int) -> None:
         self.graph, self.n_outputs, self.n_inputs = graph, n_outputs, n_inputs
         self.roots = {kind: [root for root, k in relations if k == kind] for kind in KINDS}
-        variables = {graph.nodes[i][0] for i in graph.reachable(i for root, _ in relations for i in root.terms)}
-        self.depends_on_x = "x" in variables
+        self.depends_on_x = any(variables(graph, root, "x") for root, _ in relations)
 
     def count(self, kind: str) -> int:
         return len(self.roots[kind])
+
+    # ------------------------------------------------------------------ structure
+
+    @cached_property
+    def affine(self) -> dict[str, np.ndarray]:
+        """For each kind, which relations are affine in the outputs; coefficients may depend on the inputs."""
+        degree = self.graph.degree
+        return {k: np.array([max(degree[i] for i in r.terms) <= 1 for r in self.roots[k]], dtype=bool) for k in KINDS}
+
+    @cached_property
+    def outputs(self) -> dict[str, list[list[int]]]:
+        """For each kind, the outputs that each relation mentions."""
+        return {kind: [variables(self.graph, root, "y") for root in self.roots[kind]] for kind in KINDS}
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Outputs that no relation ties to others, directly or through a third, are different blocks."""
+        return connected(self.outputs, self.n_outputs)
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for laws that say the same in the same order, whatever the names they were written with."""
+        sizes = f"{self.n_outputs} {self.n_inputs} {[self.count(kind) for kind in KINDS]}".encode()
+        return sizes + b"".join(fingerprints(self.graph, [root for kind in KINDS for root in self.roots[kind]]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompiledSystem) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def affine_part(self, kind: str, X: Array | None = None) -> tuple[Array, Array]:
+        """(A, b), where the affine relations of this kind, in their order, are A c + b = 0 (or <= 0).
+
+        A (k, T) and b (k,) are plain where the inputs do not enter, else A (m, k, T) and b (m, k) have a row for each of X.
+        """
+        roots = [root for root, affine in zip(self.roots[kind], self.affine[kind]) if affine]
+        origin = np.zeros((1, self.n_outputs)) if X is None else like(np.zeros((X.shape[0], self.n_outputs)), X)
+        parts = []
+        for order in (1, 0):
+            program = self._program(kind, order, roots)
+            value = program(origin, X)
+            parts.append(value if program.uses("x") else value[0, ...])
+        return parts[0], parts[1]
 
     # ------------------------------------------------------------------ values and derivatives
 
@@ -47,12 +92,10 @@ class CompiledSystem:
         return self._program(kind, 0)(c, X)
 
     def jacobian(self, kind: str, c: Array, X: Array | None) -> Array:
-        flat = self._program(kind, 1)(c, X)
-        return array_namespace(c).reshape(flat, (c.shape[0], self.count(kind), self.n_outputs))
+        return self._program(kind, 1)(c, X)
 
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
-        flat = self._program(kind, 2)(c, X, nu)
-        return array_namespace(c).reshape(flat, (c.shape[0], self.n_outputs, self.n_outputs))
+        return self._program(kind, 2)(c, X, nu)
 
     def scales(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
@@ -64,25 +107,28 @@ class CompiledSystem:
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
 
-    def _program(self, kind: str, order: int) -> Program:
+    def _program(self, kind: str, order: int, roots: list[Sum] | None = None) -> Program:
+        """The program for all relations of a kind, or for the affine ones alone, which are `roots`."""
         programs = self.__dict__.setdefault("_programs", {})
-        if (kind, order) not in programs:
-            programs[kind, order] = (self._of_values, self._of_jacobian, self._of_hessian)[order](self.roots[kind])
-        return programs[kind, order]
+        key = (kind, order, roots is None)
+        if key not in programs:
+            make = (self._of_values, self._of_jacobian, self._of_hessian)[order]
+            programs[key] = make(self.roots[kind] if roots is None else roots)
+        return programs[key]
 
     def _of_values(self, roots: list[Sum]) -> Program:
-        return Program(self.graph, dict(enumerate(roots)), len(roots))
+        return Program(self.graph, dict(enumerate(roots)), (len(roots),))
 
     def _of_jacobian(self, roots: list[Sum]) -> Program:
         T, graph = self.n_outputs, self.graph.for_derivatives()
         entries = {p * T + t: entry for p, row in enumerate(jacobian(graph, roots)) for t, entry in row.items()}
-        return Program(graph, entries, len(roots) * T)
+        return Program(graph, entries, (len(roots), T))
 
     def _of_hessian(self, roots: list[Sum]) -> Program:
         T, graph = self.n_outputs, self.graph.for_derivatives()
         entries = hessian(graph, roots)
         columns = {t * T + s: entry for (t, s), entry in entries.items()}
-        return Program(graph, columns, T * T, mirror={t * T + s: s * T + t for t, s in entries})
+        return Program(graph, columns, (T, T), mirror={t * T + s: s * T + t for t, s in entries})
 
 
 class CallableSystem:

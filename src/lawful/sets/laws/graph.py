@@ -156,7 +156,7 @@ class Graph:
             ((number, weight),) = draft.terms.items()
             if weight == 1.0:
                 return number
-        return self.node("sum", draft.const, tuple(sorted(draft.terms.items())))
+        return self.node("sum", draft.const + 0.0, tuple(sorted(draft.terms.items())))  # no signed zero
 
     def as_sum(self, draft: Draft) -> Sum:
         return draft if isinstance(draft, Sum) else Sum(0.0, {self._product(self._powers(draft.factors)): draft.weight})

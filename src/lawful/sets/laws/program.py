@@ -2,35 +2,37 @@
 
 Nodes of the same depth and the same kind are one step: forty products of outputs are one multiplication of two (40, m)
 blocks, a hundred balances one product with a matrix. Sums choose, by their number of terms, between adding term
-by term, a dense and a sparse matrix. A dense product would let one value that is not a number spoil its neighbours;
-so it is used where all values are finite, and terms are added one by one otherwise.
+by term, a dense and a sparse matrix (see steps.py).
 
 Long batches are cut so that the table stays in the processor's cache.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like
+from lawful._array import Array, array_namespace, device_of, like
 from lawful.sets.laws.graph import VARIABLES, Graph, Sum
+from lawful.sets.laws.steps import Elementwise, Rows, Sums, as_rows, index, take
 
-CELLS = 2**17  # of the table, before the batch is cut: 1 MB
-FEW_TERMS = 24  # up to so many in all, sums are added term by term
-NAMES = {"mul": "multiply", "div": "divide", "power": "pow"}
-
-Rows = slice | np.ndarray  # of the table
+CELLS, CUT = 2**16, 128  # a batch is cut to so many cells of the table, but not to fewer points
+NARROW = 16
 
 
 class Program:
-    """outputs[k] = const + sum of weights times nodes, written to column columns[k] (and mirror[k]) of (m, width)."""
+    """An array (m, *shape) whose entries, counted along a row, are outputs[k] = const + sum of weights times nodes.
 
-    def __init__(self, graph: Graph, outputs: dict[int, Sum], width: int, mirror: dict[int, int] | None = None) -> None:
-        self.width = width
-        self.template = np.zeros(width)
+    Entries that are not listed are zero; entry mirror[k] is the same as k.
+    """
+
+    def __init__(
+        self, graph: Graph, outputs: dict[int, Sum], shape: tuple[int, ...], mirror: dict[int, int] | None = None
+    ) -> None:
+        self.shape, self.width = shape, math.prod(shape)
+        self.template = np.zeros(self.width)
         for column, output in outputs.items():
             self.template[[column, (mirror or {}).get(column, column)]] = output.const
         varying = {column: output for column, output in outputs.items() if output.terms}
@@ -38,35 +40,52 @@ class Program:
         self.inputs, self.constants, self.steps, self.rows = schedule.inputs, schedule.constants, schedule.steps, schedule.rows
         ordered = sorted(varying, key=lambda column: (-len(varying[column].terms), column))
         terms = [[(schedule.row[i], w) for i, w in varying[column].terms.items()] for column in ordered]
-        self.final = _Sums(terms, np.array([varying[column].const for column in ordered])) if terms else None
-        self.columns = _rows(ordered)
-        self.mirrored = None if mirror is None else _rows([mirror.get(column, column) for column in ordered])
+        self.final = Sums(terms, np.array([varying[column].const for column in ordered])) if terms else None
+        self.fixed = np.setdiff1d(np.flatnonzero(self.template), [*ordered, *(mirror[k] for k in ordered if mirror)])
+        self.places: list[tuple[Rows, Rows]] = [(as_rows(ordered), slice(0, len(ordered)))]
+        other = [k for k, column in enumerate(ordered) if mirror and mirror[column] != column]
+        if mirror and other:
+            self.places.append((as_rows([mirror[ordered[k]] for k in other]), as_rows(other)))
 
     def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
-        """(m, width), in the library, type and place of c."""
+        """(m, *shape), in the library, type and place of c."""
+        given = {"y": c, "x": X, "nu": nu}
+        if type(c) is np.ndarray:
+            return self._numpy(given)
         xp = array_namespace(c)
+        if self.final is None:
+            return xp.broadcast_to(xp.reshape(like(self.template, c), (1, *self.shape)), (c.shape[0], *self.shape))
+        return xp.reshape(self._elsewhere(xp, given), (c.shape[0], *self.shape))
+
+    def uses(self, kind: str) -> bool:
+        """Whether variables of this kind ("y", "x", "nu") enter."""
+        return any(kind == used for used, _, _ in self.inputs)
+
+    def _numpy(self, given: dict[str, Any]) -> np.ndarray:
+        c = given["y"]
         m = c.shape[0]
         if self.final is None:
-            return xp.broadcast_to(like(self.template, c)[None, :], (m, self.width))
-        given = {"y": c, "x": X, "nu": nu}
-        if not is_numpy_namespace(xp):
-            return self._elsewhere(xp, given)
-        out = np.empty((m, self.width), dtype=c.dtype)
-        out[:] = self.template
-        cut = max(64, CELLS // (self.rows + self.final.size))
+            return np.broadcast_to(self.template.astype(c.dtype, copy=False).reshape(self.shape), (m, *self.shape))
+        out = np.zeros((m, self.width), dtype=c.dtype)
+        if self.fixed.size > NARROW:
+            out[:] = self.template
+        else:
+            for column in self.fixed:  # along the batch: numpy's inner loop is then the long one
+                out[:, column] = self.template[column]
+        cut = max(1, min(m, max(CUT, CELLS // (self.rows + self.final.size))))
+        whole = np.empty((self.rows + self.final.size, cut), dtype=c.dtype)
         with np.errstate(all="ignore"):  # log(-1) on the way to a solution is judged by the residual, not by a warning
             for start in range(0, m, cut):
                 stop = min(m, start + cut)
-                table = np.empty((self.rows, stop - start), dtype=c.dtype)
+                part = whole if stop - start == cut else whole[:, : stop - start]
+                table, block = part[: self.rows], part[self.rows :]
                 self._fill(table, given, start, stop)
                 for step in self.steps:
-                    step.numpy(xp, table, table[step.lo : step.hi])
-                block = np.empty((self.final.size, stop - start), dtype=c.dtype)
-                self.final.numpy(xp, table, block)
-                out[start:stop, self.columns] = block.T
-                if self.mirrored is not None:
-                    out[start:stop, self.mirrored] = block.T
-        return out
+                    step.numpy(table, table[step.lo : step.hi])
+                self.final.numpy(table, block)
+                for columns, rows in self.places:
+                    _write(out[start:stop], columns, block[rows])
+        return out.reshape((m, *self.shape))
 
     def _fill(self, table: np.ndarray, given: dict[str, Any], start: int, stop: int) -> None:
         row = 0
@@ -79,7 +98,7 @@ class Program:
     def _elsewhere(self, xp: Any, given: dict[str, Any]) -> Array:
         """The same with any library of the standard."""
         c = given["y"]
-        blocks = [_take(xp, xp.matrix_transpose(given[kind]), numbers) for kind, numbers, _ in self.inputs]
+        blocks = [take(xp, xp.matrix_transpose(given[kind]), numbers) for kind, numbers, _ in self.inputs]
         if len(self.constants):
             blocks.append(xp.broadcast_to(like(self.constants, c)[:, None], (len(self.constants), c.shape[0])))
         first = xp.concat(blocks, axis=0)
@@ -91,7 +110,7 @@ class Program:
             assert self.final is not None
             block = self.final.anywhere(xp, table)
         whole = xp.broadcast_to(like(self.template, c)[:, None], (self.width, c.shape[0]))
-        return xp.matrix_transpose(_put(xp, whole, block, [self.columns, self.mirrored]))
+        return xp.matrix_transpose(_put(xp, whole, block, self.places))
 
 
 class _Schedule:
@@ -158,131 +177,33 @@ class _Schedule:
     def _place_inputs(self, layers: dict[tuple[int, str], list[int]], kind: str) -> tuple[str, Rows, int]:
         tasks = sorted(layers.pop((0, kind)), key=lambda k: self.tasks[k][1])
         self._put(tasks)
-        return kind, _rows([self.tasks[k][1] for k in tasks]), len(tasks)
+        return kind, as_rows([self.tasks[k][1] for k in tasks]), len(tasks)
 
-    def _step(self, op: str, tasks: list[int]) -> _Sums | _Elementwise:
+    def _step(self, op: str, tasks: list[int]) -> Sums | Elementwise:
         if op == "sum":
             tasks.sort(key=lambda k: -len(self.tasks[k][2]))
             terms = [[(self.place[i], w) for i, w in self.tasks[k][2]] for k in tasks]
             lo = self._put(tasks)
-            return _Sums(terms, np.array([self.tasks[k][1] for k in tasks]), lo)
+            return Sums(terms, np.array([self.tasks[k][1] for k in tasks]), lo)
         tasks.sort(key=lambda k: [self.place[i] for i in self.tasks[k][1:]])
-        arguments = [_rows([self.place[i] for i in column]) for column in zip(*(self.tasks[k][1:] for k in tasks))]
+        arguments = [as_rows([self.place[i] for i in column]) for column in zip(*(self.tasks[k][1:] for k in tasks))]
         lo = self._put(tasks)
-        return _Elementwise(op, arguments, lo, lo + len(tasks))
+        return Elementwise(op, arguments, lo, lo + len(tasks))
 
 
-class _Elementwise:
-    """One function on blocks of rows."""
-
-    def __init__(self, op: str, arguments: list[Rows], lo: int, hi: int) -> None:
-        self.op, self.arguments, self.lo, self.hi = op, arguments, lo, hi
-        self.name = NAMES.get(op, op)
-
-    def numpy(self, xp: Any, table: np.ndarray, out: np.ndarray) -> None:
-        blocks = [table[rows] for rows in self.arguments]
-        if self.op == "inv":
-            np.divide(1.0, blocks[0], out=out)
-        elif self.op == "gmul":
-            np.multiply(blocks[0], blocks[1], out=out)
-            lost = np.isnan(out)
-            if lost.any():
-                out[lost & ((blocks[0] == 0) | (blocks[1] == 0))] = 0.0
-        else:
-            getattr(xp, self.name)(*blocks, out=out)
-
-    def anywhere(self, xp: Any, table: Array) -> Array:
-        blocks = [_take(xp, table, rows) for rows in self.arguments]
-        if self.op == "inv":
-            return 1.0 / blocks[0]
-        if self.op == "gmul":
-            product = blocks[0] * blocks[1]
-            lost = xp.isnan(product) & ((blocks[0] == 0) | (blocks[1] == 0))
-            return xp.where(lost, xp.zeros_like(product), product)
-        return getattr(xp, self.name)(*blocks)
+def _write(out: np.ndarray, columns: Rows, block: np.ndarray) -> None:
+    """out[:, columns] = block', column by column when there are few."""
+    if len(block) > NARROW:
+        out[:, columns] = block.T
+        return
+    numbers = range(columns.start, columns.stop) if isinstance(columns, slice) else columns
+    for column, row in zip(numbers, block):
+        out[:, column] = row
 
 
-class _Sums:
-    """Several sums const + sum of weights times rows, the longest first."""
-
-    def __init__(self, terms: list[list[tuple[int, float]]], const: np.ndarray, lo: int = 0) -> None:
-        self.size, self.lo, self.hi = len(terms), lo, lo + len(terms)
-        self.const = const[:, None] if const.any() else None
-        lengths = [len(row) for row in terms]
-        count = sum(lengths)
-        pointers = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.fromiter((i for row in terms for i, _ in row), dtype=np.intp, count=count)
-        weights = np.fromiter((w for row in terms for _, w in row), dtype=float, count=count)
-        used, local = np.unique(rows, return_inverse=True)
-        self.used = _rows(used.tolist())
-        # The j-th terms of the sums that have so many: these sums come first.
-        self.layers: list[tuple[Rows, np.ndarray]] = []
-        for j in range(lengths[0] if count <= FEW_TERMS or lengths[0] <= 2 else 0):
-            at = pointers[: sum(n > j for n in lengths)] + j
-            self.layers.append((_rows(rows[at].tolist()), weights[at][:, None]))
-        if not self.layers:
-            self.matrix = scipy.sparse.csr_array((weights, local, pointers), shape=(self.size, len(used)))
-            self.dense = self.matrix.toarray() if self.size * len(used) <= 6 * count else None
-
-    def numpy(self, xp: Any, table: np.ndarray, out: np.ndarray) -> None:
-        if self.layers:
-            for j, (rows, weights) in enumerate(self.layers):
-                block = table[rows]
-                if j == 0:
-                    np.multiply(block, weights, out=out)
-                else:
-                    part = out[: len(weights)]
-                    np.add(part, block * weights, out=part)
-        else:
-            block = table[self.used]
-            if self.dense is not None and np.isfinite(block).all():
-                np.matmul(self.dense, block, out=out, casting="same_kind")
-            else:
-                out[:] = self.matrix @ block
-        if self.const is not None:
-            out += self.const
-
-    def anywhere(self, xp: Any, table: Array) -> Array:
-        if self.layers:
-            blocks = [_take(xp, table, rows) * like(weights, table) for rows, weights in self.layers]
-            total = blocks[0]
-            for block in blocks[1:]:
-                k = block.shape[0]
-                total = xp.concat([total[:k, :] + block, total[k:, :]], axis=0)
-        else:
-            total = self._product(xp, _take(xp, table, self.used))
-        return total if self.const is None else total + like(self.const, table)
-
-    def _product(self, xp: Any, block: Array) -> Array:
-        if bool(xp.all(xp.isfinite(block))):
-            return like(self.matrix.toarray(), block) @ block
-        sums = []
-        for p in range(self.size):
-            part = slice(self.matrix.indptr[p], self.matrix.indptr[p + 1])
-            rows = xp.take(block, _index(xp, self.matrix.indices[part], block), axis=0)
-            sums.append(xp.sum(rows * like(self.matrix.data[part], block)[:, None], axis=0))
-        return xp.stack(sums, axis=0)
-
-
-def _rows(numbers: list[int]) -> Rows:
-    """A slice where the rows follow each other (no copy is made then), else an index."""
-    if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-        return slice(numbers[0], numbers[0] + len(numbers))
-    return np.array(numbers, dtype=np.intp)
-
-
-def _index(xp: Any, rows: np.ndarray, reference: Array) -> Array:
-    return xp.asarray(rows.astype(np.int64), device=device_of(reference))
-
-
-def _take(xp: Any, table: Array, rows: Rows) -> Array:
-    return table[rows, :] if isinstance(rows, slice) else xp.take(table, _index(xp, rows, table), axis=0)
-
-
-def _put(xp: Any, whole: Array, block: Array, places: list[Rows | None]) -> Array:
+def _put(xp: Any, whole: Array, block: Array, places: list[tuple[Rows, Rows]]) -> Array:
     """A copy of `whole` with rows replaced: one gather from both, because scatter is not in the standard."""
     source = np.arange(whole.shape[0])
-    for rows in places:
-        if rows is not None:
-            source[rows] = whole.shape[0] + np.arange(block.shape[0])
-    return xp.take(xp.concat([whole, block], axis=0), _index(xp, source, block), axis=0)
+    for columns, rows in places:
+        source[columns] = whole.shape[0] + np.arange(block.shape[0])[rows]
+    return xp.take(xp.concat([whole, block], axis=0), index(xp, source, block), axis=0)
