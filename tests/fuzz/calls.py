@@ -20,7 +20,12 @@ HEADER = """import numpy as np, pandas as pd, lawful
 from numpy import sin, cos, tan, arcsin as asin, arccos as acos, arctan as atan, sinh, cosh, tanh, exp, log, sqrt, abs, arctan2 as atan2
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.tree import DecisionTreeRegressor"""
+from sklearn.tree import DecisionTreeRegressor
+def derivative(f, h=1e-6):  # the suite itself uses the exact derivative
+    def J(c, *X):
+        steps = h * np.maximum(1, abs(c)).max() * np.eye(c.shape[1])
+        return np.stack([(f(c + s, *X) - f(c - s, *X)) / (2 * s.max()) for s in steps], axis=2)
+    return (lambda c: J(c)) if f.__code__.co_argcount == 1 else (lambda c, X: J(c, X))"""
 
 
 @dataclass

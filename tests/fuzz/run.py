@@ -255,11 +255,11 @@ def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, progress: bool = 
     return report
 
 
-def run_here(cases: range, seed: int, limit: float = 10.0) -> Report:
+def run_here(cases: range, seed: int, n_calls: int = CALLS, share: float = SHARE) -> Report:
     """These cases in this process."""
     report, began = Report(), time.monotonic()
     for number in cases:
         before = time.perf_counter()
-        report.add(number, run_case(seed, number, limit), time.perf_counter() - before)
+        report.add(number, run_case(seed, number, n_calls=n_calls, share=share), time.perf_counter() - before)
     report.seconds = time.monotonic() - began
     return report
