@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of processor time for one call")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     parser.add_argument("--case", type=int, help="run one case, and print it as Python")
     parser.add_argument("--call", type=int, help="of that case, only this call")
     parser.add_argument("--examples", type=str, help="a file for all the examples of failures")
@@ -31,7 +32,7 @@ def main() -> int:
         return 0
     if given.case is not None:
         return int(any(v.failures for v in show_case(given.seed, given.case, given.call)))
-    report = run(given.n, given.seed, given.jobs, given.limit, progress=True)
+    report = run(given.n, given.seed, given.jobs, given.limit, given.seconds, progress=True)
     print(f"seed {given.seed}: {report}")
     if given.examples:
         with open(given.examples, "w", encoding="utf-8") as file:

@@ -236,12 +236,12 @@ class Worker:
         return said["end"], [Verdict(**v) for v in said["verdicts"]], said["seconds"]
 
 
-def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, progress: bool = False) -> Report:
-    """About n calls, by `jobs` processes."""
+def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, seconds: float = np.inf, progress: bool = False) -> Report:
+    """About n calls, or what can be done in so many seconds, by `jobs` processes."""
     report, began, shown = Report(), time.monotonic(), time.monotonic()
     workers = [Worker(seed, j, jobs, limit) for j in range(jobs)]
     try:
-        while report.calls < n:
+        while report.calls < n and report.seconds < seconds:
             for worker in workers:
                 if (done := worker.hear()) is not None:
                     report.add(*done)
