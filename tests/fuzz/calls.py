@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import array_api_strict as strict
@@ -35,7 +35,6 @@ class Call:
     law: Law
     names: Names
     X: np.ndarray | None = None  # inputs of the rows that are decoded
-    promises: bool = True  # whether ok means that the law is obeyed (averages may leave it)
 
     verb = ""
     model: Any = None
@@ -51,8 +50,12 @@ class Call:
         raise NotImplementedError
 
     def promised(self) -> bool:
-        """Whether ok rows must obey the law as it was written."""
-        return self.promises
+        """Whether the law as it was written is the law of the answers."""
+        return True
+
+    def kept(self) -> bool:
+        """Whether rows that did not converge still hold what was found for them."""
+        return True
 
     def value(self, c: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray | None:
         """F(c) of all rows, or of these rows, where it is known without the library."""
@@ -146,8 +149,7 @@ class DecodeCall(Call):
             arrays = tuple(strict.asarray(v) for v in arrays)
             F = getattr(lawful.losses, self.kind)(*arrays)
             d = decode(F, at(self.shared, None if X is None else strict.asarray(X)), decoder)
-            fields = {f: np.asarray(getattr(d, f)) for f in ("c", "value", "residual", "code", "iterations", "margin")}
-            return Decoding(**fields)
+            return d.with_(**{f.name: np.asarray(getattr(d, f.name)) for f in fields(d) if f.name != "names"})
         return decode(self._objective(arrays, handed), at(self.shared, X), decoder)
 
     def run(self, handed):
@@ -217,7 +219,10 @@ class FitCall(Call):
 
     def promised(self):
         chosen = self.model.best_params_ if self.search else {}
-        return self.promises and chosen.get("delta") is None and chosen.get("mu") is None
+        return chosen.get("delta") is None and chosen.get("mu") is None
+
+    def kept(self):
+        return self.options["on_failure"] in ("warn", "raise")
 
     def lines(self):
         X, Y, Xnew = map(source, self.table.given)
@@ -306,9 +311,9 @@ def draw_decode(rng: np.random.Generator, law: Law, names: Names, shared: Any, m
         arrays = ((Q + Q.transpose(0, 2, 1)) / 2, points)
     else:
         arrays, kind = _scores(rng, law, points)
-    decoder, promises = data.draw_decoder(rng)
+    decoder = data.draw_decoder(rng)
     library = "strict" if decoder is None and kind in ("Quadratic", "QuadraticForm") and rng.random() < 0.04 else "numpy"
-    return DecodeCall(law, names, X, promises, kind=kind, arrays=arrays, shared=shared, made=made, decoder=decoder, library=library)
+    return DecodeCall(law, names, X, kind=kind, arrays=arrays, shared=shared, made=made, decoder=decoder, library=library)
 
 
 def _scores(rng, law, points):
@@ -331,12 +336,12 @@ def _scores(rng, law, points):
 def draw_fit(rng: np.random.Generator, law: Law, names: Names) -> Call:
     loss, labels = data.draw_loss(rng, law)
     table = data.draw_table(rng, law, names, labels)
-    decoder, promises = data.draw_decoder(rng, 0.92)
+    decoder = data.draw_decoder(rng, 0.92)
     failure = str(rng.choice(["warn", "raise", "nan", "unconstrained"], p=[0.6, 0.1, 0.15, 0.15]))
     if rng.random() < 0.02:
         options: dict[str, Any] = {"kernels": [1.0], "lams": [1e-3, 0.1], "cv": 2, "loss": loss, "on_failure": failure}
         if rng.random() < 0.5:
             options["deltas" if rng.random() < 0.5 else "mus"] = [0.1, 1.0]
-        return FitCall(law, names, table.Xnew, True, table=table, options=options, search=True)
+        return FitCall(law, names, table.Xnew, table=table, options=options, search=True)
     options = {"loss": loss, "surrogate": data.draw_surrogate(rng), "decoder": decoder, "on_failure": failure}
-    return FitCall(law, names, table.Xnew, promises, table=table, options=options)
+    return FitCall(law, names, table.Xnew, table=table, options=options)

@@ -224,14 +224,14 @@ def _other_loss(rng: np.random.Generator, law: Law) -> tuple[Any, bool]:
     return New("lawful.Mixed", losses, weights), False
 
 
-def draw_decoder(rng: np.random.Generator, plain: float = 0.85) -> tuple[Any, bool]:
-    """A decoder and whether its answers must obey the law (averages need not)."""
+def draw_decoder(rng: np.random.Generator, plain: float = 0.85) -> Any:
+    """None mostly, an average, an average that goes back to C, or a decoder by its class."""
     if rng.random() < plain:
-        return None, True
+        return None
     kind = str(rng.choice(["posterior", "wiener", "back", "named"]))
     if kind in ("posterior", "wiener"):
-        return kind, False
+        return kind
     if kind == "back":
-        return New(str(rng.choice(["lawful.Posterior", "lawful.Wiener"])), project=True, n_samples=60), True
+        return New(str(rng.choice(["lawful.Posterior", "lawful.Wiener"])), project=True, n_samples=60)
     simple = ["Newton", "ConvexDescent", "Riemannian", "Projection", "FormProjection", "Enumeration", "Coordinate", "ArcSet"]
-    return New(f"lawful.decoders.{rng.choice(simple)}"), True
+    return New(f"lawful.decoders.{rng.choice(simple)}")

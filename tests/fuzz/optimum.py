@@ -21,7 +21,7 @@ def improved(call: Any, c: np.ndarray, status: np.ndarray, verdict: Any, rng: np
     if call.law.T > 3 or call.law.free or call.law.tube or call.law.ambiguous or call.value(c) is None or rng.random() > 0.1:
         return
     row = int(rng.integers(len(c)))
-    if not np.isfinite(c[row]).all() or status[row] == "low_confidence":
+    if not np.isfinite(c[row]).all() or status[row] in ("low_confidence", "averaged"):
         return
     best, lowest = search(call, c, row, rng)
     if best is None:

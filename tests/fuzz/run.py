@@ -21,7 +21,7 @@ from .draw import Names, draw_law, draw_names
 from .judge import Verdict, fitting, judge
 from .laws import Law
 
-CALLS = 40  # on one law, at most: a case also ends when its share of processor time is spent
+CALLS = 60  # on one law, at most: a case also ends when its share of processor time is spent
 SHARE = 0.5  # seconds
 EXAMPLES = 1000  # kept of each kind of failure
 WATCHDOG = 90.0  # seconds without a word from a worker, whatever it is doing
@@ -66,10 +66,13 @@ def _draw(rng, law, names, shared, made, Y):
     if verb == "project":
         own = rng.random() < (0.05 if slow else 0.3)
         return calls.draw_project(rng, law, names, None if own else shared, "" if own else made)
-    former = draw_law(rng, law.T, names, depth=0)
-    X = rng.standard_normal((4, names.d)) if law.uses_x or former.uses_x else None
-    if former.new.path != law.new.path or np.isnan(Y).any():
+    for _ in range(30):
+        former = draw_law(rng, law.T, names)
+        if former.new.path == law.new.path:
+            break
+    else:
         return calls.draw_project(rng, law, names, shared, made)
+    X = rng.standard_normal((4, names.d)) if law.uses_x or former.uses_x else None
     points = calls.data.draw_points(rng, law, X, 4)
     return calls.RefitCall(law, names, X, former=former.new, fresh=shared, outputs=Y, points=points)
 
