@@ -65,6 +65,10 @@ class Call:
         """The objective's weights (m, T) or (m, T, T), where they are known."""
         return None
 
+    def blur(self, rows: np.ndarray) -> float:
+        """How much the objective itself depends on the company of a row: sums of many terms are rounded as BLAS pleases."""
+        return 0.0
+
     def lines(self) -> list[str]:
         raise NotImplementedError
 
@@ -208,14 +212,24 @@ class FitCall(Call):
         self.model.fit(X, Y, sample_weight=build(self.table.weight, handed))
         return self.model.decode(Xnew)
 
-    def again(self, rows):
+    def _some(self, rows):
         Xnew = self.table.given[2]
-        some = Xnew.iloc[rows] if hasattr(Xnew, "iloc") else np.asarray(Xnew, float)[rows]
-        return self.model.decode(some)
+        return Xnew.iloc[rows] if hasattr(Xnew, "iloc") else np.asarray(Xnew, float)[rows]
+
+    def _regressor(self):
+        return self.model.best_estimator_ if self.search else self.model
+
+    def again(self, rows):
+        return self.model.decode(self._some(rows))
+
+    def blur(self, rows):
+        together, apart = self._regressor().objective(self.table.given[2]), self._regressor().objective(self._some(rows))
+        with np.errstate(all="ignore"):
+            size = np.abs(together.center[rows]) + self.law.size
+            return float(np.nanmax(np.abs(together.center[rows] - apart.center) / size, initial=0.0))
 
     def bound(self):
-        model = self.model.best_estimator_ if self.search else self.model
-        return model.constraint_.at(self.X)
+        return self._regressor().constraint_.at(self.X)
 
     def promised(self):
         chosen = self.model.best_params_ if self.search else {}
