@@ -252,12 +252,19 @@ def formula(rng: np.random.Generator, leaves: list[Node], depth: int, wide: bool
     if kind in "+-*/":
         return Binary(str(kind), inner, formula(rng, leaves, depth - 1, wide))
     if kind == "**":
-        return Power(inner, float(rng.choice([2, 2, 2, 3, 4, -1, 0.5, 1.5, -2], p=[0.3, 0.2, 0.1, 0.15, 0.08, 0.05, 0.05, 0.04, 0.03])))
+        return Power(
+            inner, float(rng.choice([2, 2, 2, 3, 4, -1, 0.5, 1.5, -2], p=[0.3, 0.2, 0.1, 0.15, 0.08, 0.05, 0.05, 0.04, 0.03]))
+        )
     if kind == "const":
         return Binary(str(rng.choice(["+", "-", "*"])), inner, Const(number(rng, wide)))
     if kind == "safe":  # functions that are kept inside their domain
         square = Binary("+", Const(1.0), Power(inner, 2.0))
-        wrapped = [Unary("sqrt", square), Unary("log", square), Unary("asin", Unary("tanh", inner)), Unary("sqrt", Unary("abs", inner))]
+        wrapped = [
+            Unary("sqrt", square),
+            Unary("log", square),
+            Unary("asin", Unary("tanh", inner)),
+            Unary("sqrt", Unary("abs", inner)),
+        ]
         return wrapped[rng.integers(len(wrapped))]
     name = str(rng.choice([*UNARY, "atan2", "-"]))
     if name == "atan2":

@@ -58,7 +58,9 @@ def make_case(seed: int, number: int, n_calls: int = CALLS) -> Case:
 
 def _draw(rng, law, names, shared, made, Y):
     slow = "Equations" in law.name
-    verb = str(rng.choice(["project", "decode", "fit", "refit"], p=[0.44, 0.45, 0.08, 0.03] if slow else [0.4, 0.38, 0.2, 0.02]))
+    verb = str(
+        rng.choice(["project", "decode", "fit", "refit"], p=[0.44, 0.45, 0.08, 0.03] if slow else [0.4, 0.38, 0.2, 0.02])
+    )
     if verb == "fit":
         return calls.draw_fit(rng, law, names)
     if verb == "decode":
@@ -251,7 +253,10 @@ def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, seconds: float = 
             report.seconds = time.monotonic() - began
             if progress and time.monotonic() - shown > 30:
                 shown = time.monotonic()
-                print(f"... {report.calls} calls, {sum(report.failures.values())} failures, {report.seconds:.0f} s", file=sys.stderr)
+                print(
+                    f"... {report.calls} calls, {sum(report.failures.values())} failures, {report.seconds:.0f} s",
+                    file=sys.stderr,
+                )
     finally:
         for worker in workers:
             worker.stop()

@@ -252,7 +252,9 @@ def test_what_is_written_is_what_is_evaluated():
             theirs = (C.at(X).inequality if inequality else C.at(X).equality)(c)
             for k, value in enumerate(mine):
                 both = np.isfinite(theirs[:, k]) & np.isfinite(value.v)
-                np.testing.assert_allclose(theirs[both, k], value.v[both].astype(float), atol=1e-9 * float((value.s + value.e)[both].max(initial=0)))
+                np.testing.assert_allclose(
+                    theirs[both, k], value.v[both].astype(float), atol=1e-9 * float((value.s + value.e)[both].max(initial=0))
+                )
                 seen += int(both.sum())
     assert seen > 100
 
@@ -316,7 +318,11 @@ def test_a_printed_case_runs():
         law, names = draw.draw_named(rng, 2), draw.draw_names(rng, 2, 1)
         C, made = calls.fitted(law, names, np.ones((2, 2)), Handed()), calls.fit_line(law, names, np.ones((2, 2)))
         fit = calls.draw_fit(rng, law, names)
-        fit.options = {**fit.options, "loss": New("lawful.Square", metric="identity"), "surrogate": New("lawful.KernelRidge", lam=0.1)}
+        fit.options = {
+            **fit.options,
+            "loss": New("lawful.Square", metric="identity"),
+            "surrogate": New("lawful.KernelRidge", lam=0.1),
+        }
         for call in (calls.draw_project(rng, law, names, C, made), fit):
             body = "\n".join(f"    {line}" for line in call.lines())
             parts.append(f"try:\n{body}\nexcept (ValueError, TypeError) as error:\n    print(error)")
