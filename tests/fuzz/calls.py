@@ -17,7 +17,8 @@ from .laws import Law
 from .source import Handed, New, Written, build, source
 
 HEADER = """import numpy as np, pandas as pd, lawful
-from numpy import sin, cos, tan, arcsin as asin, arccos as acos, arctan as atan, sinh, cosh, tanh, exp, log, sqrt, abs, arctan2 as atan2
+from numpy import sin, cos, tan, sinh, cosh, tanh, exp, log, sqrt, abs
+from numpy import arcsin as asin, arccos as acos, arctan as atan, arctan2 as atan2
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -111,7 +112,9 @@ class ProjectCall(Call):
         if self.shared is None:
             return None
         p, a = self._plain()
-        return lawful.project(p[rows], self.shared, weights=a[rows], X=None if self.X is None else self.X[rows], certificate=True)
+        return lawful.project(
+            p[rows], self.shared, weights=a[rows], X=None if self.X is None else self.X[rows], certificate=True
+        )
 
     def bound(self):
         C = self.shared if self.shared is not None else fitted(self.law, self.names, self._plain()[0], Handed())
@@ -204,7 +207,9 @@ class FitCall(Call):
     verb = "fit"
 
     def _new(self):
-        return New("lawful.ConstrainedRegressorCV" if self.search else "lawful.ConstrainedRegressor", self.law.new, **self.options)
+        return New(
+            "lawful.ConstrainedRegressorCV" if self.search else "lawful.ConstrainedRegressor", self.law.new, **self.options
+        )
 
     def run(self, handed):
         self.model = self._new().build(handed)
@@ -240,7 +245,11 @@ class FitCall(Call):
 
     def lines(self):
         X, Y, Xnew = map(source, self.table.given)
-        return [f"model = {self._new()}", f"model.fit({X}, {Y}, sample_weight={source(self.table.weight)})", f"d = model.decode({Xnew})"]
+        return [
+            f"model = {self._new()}",
+            f"model.fit({X}, {Y}, sample_weight={source(self.table.weight)})",
+            f"d = model.decode({Xnew})",
+        ]
 
 
 @dataclass
@@ -339,7 +348,9 @@ def _scores(rng, law, points):
         same = [loss] if not (isinstance(loss, New) and loss.path == "lawful.Mixed") else loss.args[0]
         losses = (same * T)[:T] if not isinstance(loss, Written) or rng.random() < 0.3 else []
     k = int(rng.integers(1, 6))
-    atoms = [np.unique(np.array([-1.0, 1.0]) if labels else points[0, t] + law.size[t] * rng.standard_normal(k)) for t in range(T)]
+    atoms = [
+        np.unique(np.array([-1.0, 1.0]) if labels else points[0, t] + law.size[t] * rng.standard_normal(k)) for t in range(T)
+    ]
     scores = [rng.uniform(0, 1, (m, len(y))) for y in atoms]
     if rng.random() < 0.3:
         scores = [s - 0.3 for s in scores]

@@ -169,7 +169,16 @@ def inflated(base: Law, delta: float, kind: str) -> TubeOf:
 
 def penalized(base: Law, mu: float) -> PenaltyOf:
     flags = {**_of([base]), "free": True}
-    return PenaltyOf(New("lawful.Penalized", base.new, mu), base.T, base.middle, base.size, f"Penalized[{base.name}]", base=base, mu=mu, **flags)
+    return PenaltyOf(
+        New("lawful.Penalized", base.new, mu),
+        base.T,
+        base.middle,
+        base.size,
+        f"Penalized[{base.name}]",
+        base=base,
+        mu=mu,
+        **flags,
+    )
 
 
 __all__ = ["Evidence", "inflated", "intersection", "penalized", "product", "union"]

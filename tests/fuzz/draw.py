@@ -12,7 +12,22 @@ from .expressions import UNARY, Binary, Const, Node, Relation, Value, Var, formu
 from .laws import Formulas, Law
 from .source import New, Written
 
-NASTY = ["y1", "y2", "y3", "x1", "x2", "value", "status", "residual", "margin", "iterations", "my output", "a-b", "1st", "class"]
+NASTY = [
+    "y1",
+    "y2",
+    "y3",
+    "x1",
+    "x2",
+    "value",
+    "status",
+    "residual",
+    "margin",
+    "iterations",
+    "my output",
+    "a-b",
+    "1st",
+    "class",
+]
 NASTY += ["lambda", "E", "I", "S", "N", "beta", "zeta", "température", "_", "_quoted_0", "col", "index", "c", "Q", "O"]
 PLAIN = ["u", "v", "w", "p", "q", "r", "flow", "heat"]
 SHADOWED = {"pi", "atan2", *UNARY}
@@ -72,7 +87,13 @@ def rounded(value: np.ndarray | float) -> np.ndarray | float:
 def draw_formulas(rng: np.random.Generator, T: int, names: Names, idx: list[int] | None = None) -> Formulas:
     idx = list(range(T)) if idx is None else idx
     style = rng.random()
-    unit = np.ones(T) if style < 0.6 else np.full(T, scale(rng, 0)) if style < 0.8 else np.array([scale(rng, 0.2) for _ in range(T)])
+    unit = (
+        np.ones(T)
+        if style < 0.6
+        else np.full(T, scale(rng, 0))
+        if style < 0.8
+        else np.array([scale(rng, 0.2) for _ in range(T)])
+    )
     ys = [Var("y", t) if unit[t] == 1 else Binary("/", Var("y", t), Const(float(unit[t]))) for t in range(T)]
     xs: list[Node] = [Var("x", j) for j in range(names.d)] if rng.random() < 0.35 else []
     wide = rng.random() < 0.2
@@ -103,9 +124,13 @@ def draw_formulas(rng: np.random.Generator, T: int, names: Names, idx: list[int]
             relations.append(Relation(Const(float(right.value - room)), "<=", left))
             relations.append(Relation(left, "<=", Const(float(right.value + room))))
         elif rng.random() < 0.5:
-            relations.append(Relation(left, str(rng.choice(["<=", "<"])), Const(float(right.value + room * rng.integers(0, 2)))))
+            relations.append(
+                Relation(left, str(rng.choice(["<=", "<"])), Const(float(right.value + room * rng.integers(0, 2))))
+            )
         else:
-            relations.append(Relation(left, str(rng.choice([">=", ">"])), Const(float(right.value - room * rng.integers(0, 2)))))
+            relations.append(
+                Relation(left, str(rng.choice([">=", ">"])), Const(float(right.value - room * rng.integers(0, 2))))
+            )
     variables = set().union(*(r.variables() for r in relations))
     uses_x = any(v.kind == "x" for v in variables)
     if rng.random() < 0.12:
@@ -113,7 +138,9 @@ def draw_formulas(rng: np.random.Generator, T: int, names: Names, idx: list[int]
     else:
         new, ambiguous = _strings(rng, relations, chains, variables, names, idx)
     middle = np.where(np.isfinite(at[0]), at[0], 0.0)
-    return Formulas(new, T, middle, unit.copy(), "Equations", uses_x=uses_x, ambiguous=ambiguous, relations=relations, unit=unit)
+    return Formulas(
+        new, T, middle, unit.copy(), "Equations", uses_x=uses_x, ambiguous=ambiguous, relations=relations, unit=unit
+    )
 
 
 def _side(rng, ys, xs, wide):
@@ -143,7 +170,9 @@ def _strings(rng, relations, chains, variables, names, idx):
         else:
             texts.append(relations[k].write(spelled))
             k += 1
-    return New("lawful.Equations", texts if len(texts) > 1 or rng.random() < 0.2 else texts[0]), any(claim for _, claim in words.values())
+    return New("lawful.Equations", texts if len(texts) > 1 or rng.random() < 0.2 else texts[0]), any(
+        claim for _, claim in words.values()
+    )
 
 
 def _callables(rng, relations, uses_x):
@@ -176,7 +205,11 @@ def _function(relations, uses_x, what):
 
 def draw_named(rng: np.random.Generator, T: int) -> Law:
     s = scale(rng)
-    center = 0.0 if rng.random() < 0.4 else rounded(s * rng.standard_normal(T) * (10 ** rng.uniform(-3, 3) if rng.random() < 0.3 else 1))
+    center = (
+        0.0
+        if rng.random() < 0.4
+        else rounded(s * rng.standard_normal(T) * (10 ** rng.uniform(-3, 3) if rng.random() < 0.3 else 1))
+    )
     kinds = ["Sphere", "Ball", "Ellipsoid", "Box", "Affine", "Simplex", "PointCloud", "Reals"]
     kinds += ["Rotations", "Rotations"] if T in (4, 9) else []
     kinds += ["Stiefel", "Stiefel"] if T in (2, 3, 4, 6) else []
@@ -248,7 +281,9 @@ def draw_law(rng: np.random.Generator, T: int, names: Names, depth: int = 2, idx
         return compose.intersection(members if rng.random() < 0.7 else members[::-1])
     base = draw_law(rng, T, names, depth - 1, idx)
     if kind == "tube":
-        delta = float(rng.choice([0.0, np.inf, rounded(10 ** rng.uniform(-6, 0) * base.size.min()), rounded(0.3 * base.size.max())]))
+        delta = float(
+            rng.choice([0.0, np.inf, rounded(10 ** rng.uniform(-6, 0) * base.size.min()), rounded(0.3 * base.size.max())])
+        )
         return compose.inflated(base, delta, str(rng.choice(["euclidean", "euclidean", "objective"])))
     if kind == "penalty":
         return compose.penalized(base, float(rng.choice([0.0, 1e-9, 1e-3, 1.0, 1e6, np.inf])))

@@ -7,8 +7,8 @@ Evaluating a formula at a point gives four numbers for each row:
     e   how much v moves when every variable moves by its own size, to first order: what rounding can do, up to eps
     g   its gradient in the outputs
 
-A relation v = 0 (or v <= 0) is off by |v| / (s + 1e-4 e) (its positive part): at most 1e-6 means that it holds to 1e-6 of the size of
-its terms, with 1e-10 of the variables' own size to spare for what is inside functions.
+A relation v = 0 (or v <= 0) is off by |v| / (s + 1e-4 e) (its positive part): at most 1e-6 means that it holds to 1e-6 of the
+size of its terms, with 1e-10 of the variables' own size to spare for what is inside functions.
 """
 
 from __future__ import annotations
@@ -252,12 +252,19 @@ def formula(rng: np.random.Generator, leaves: list[Node], depth: int, wide: bool
     if kind in "+-*/":
         return Binary(str(kind), inner, formula(rng, leaves, depth - 1, wide))
     if kind == "**":
-        return Power(inner, float(rng.choice([2, 2, 2, 3, 4, -1, 0.5, 1.5, -2], p=[0.3, 0.2, 0.1, 0.15, 0.08, 0.05, 0.05, 0.04, 0.03])))
+        return Power(
+            inner, float(rng.choice([2, 2, 2, 3, 4, -1, 0.5, 1.5, -2], p=[0.3, 0.2, 0.1, 0.15, 0.08, 0.05, 0.05, 0.04, 0.03]))
+        )
     if kind == "const":
         return Binary(str(rng.choice(["+", "-", "*"])), inner, Const(number(rng, wide)))
     if kind == "safe":  # functions that are kept inside their domain
         square = Binary("+", Const(1.0), Power(inner, 2.0))
-        wrapped = [Unary("sqrt", square), Unary("log", square), Unary("asin", Unary("tanh", inner)), Unary("sqrt", Unary("abs", inner))]
+        wrapped = [
+            Unary("sqrt", square),
+            Unary("log", square),
+            Unary("asin", Unary("tanh", inner)),
+            Unary("sqrt", Unary("abs", inner)),
+        ]
         return wrapped[rng.integers(len(wrapped))]
     name = str(rng.choice([*UNARY, "atan2", "-"]))
     if name == "atan2":

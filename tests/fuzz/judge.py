@@ -1,18 +1,18 @@
 """What must hold after every call.
 
-    exception     only ValueError and TypeError, raised on purpose (the innermost frame is a `raise` of the library or of
-                  scikit-learn's validation), with a message of real words
-    warning       none but the library's own
-    hang          10 s of processor time
-    changed       arrays and tables that were handed over are bit for bit the same
-    violated      rows that are ok (or low_confidence: ok, with doubted weights; or not_converged: on the law, perhaps not the best
-                  point of it) obey the law to 1e-6 of its scale
-    not finite    and have finite outputs, values and residuals
-    residual      which is that of the returned point
-    contains      and which the set agrees with
-    value         F(c), where it is known without the library
-    row alone     a row by itself, and rows in reverse, give what they gave in the batch
-    refit         a set that had another law before gives what a fresh one gives
+exception     only ValueError and TypeError, raised on purpose (the innermost frame is a `raise` of the library or of
+              scikit-learn's validation), with a message of real words
+warning       none but the library's own
+hang          10 s of processor time
+changed       arrays and tables that were handed over are bit for bit the same
+violated      rows that are ok (or low_confidence: ok, with doubted weights; or not_converged: on the law, perhaps not the best
+              point of it) obey the law to 1e-6 of its scale
+not finite    and have finite outputs, values and residuals
+residual      which is that of the returned point
+contains      and which the set agrees with
+value         F(c), where it is known without the library
+row alone     a row by itself, and rows in reverse, give what they gave in the batch
+refit         a set that had another law before gives what a fresh one gives
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def judge(call: Call, rng: np.random.Generator, limit: float = 10.0) -> Verdict:
         for w in caught:
             if not issubclass(w.category, OWN_WARNINGS):
                 name = Path(w.filename)
-                verdict.fail("warning", f"{w.category.__name__}: {str(w.message)[:80]} ({name.parent.name}/{name.name}:{w.lineno})")
+                verdict.fail(
+                    "warning", f"{w.category.__name__}: {str(w.message)[:80]} ({name.parent.name}/{name.name}:{w.lineno})"
+                )
     except TooLong as error:
         verdict.fail("hang", f"over {limit:g} s in {place(error)}")
         return verdict
@@ -208,7 +210,10 @@ def _obeys(call: Call, d: Decoding, c: np.ndarray, good: np.ndarray, verdict: Ve
     held = np.asarray(bound.contains(c))
     if (good & ~held).any():
         row = int(np.flatnonzero(good & ~held)[0])
-        verdict.fail("contains", f"row {row} is {d.status[row]} but not contained; off by {off[row]:.1e}, residual {float(d.residual[row]):.1e}")
+        verdict.fail(
+            "contains",
+            f"row {row} is {d.status[row]} but not contained; off by {off[row]:.1e}, residual {float(d.residual[row]):.1e}",
+        )
     fresh = np.asarray(bound.residual(c), float)
     given = np.asarray(d.residual, float)
     with np.errstate(all="ignore"):
@@ -221,12 +226,21 @@ def _obeys(call: Call, d: Decoding, c: np.ndarray, good: np.ndarray, verdict: Ve
 def _evidence(call: Call, c: np.ndarray) -> Evidence:
     """Points of the law without its relaxations, found with the library's help; the judge checks them itself."""
     w = call.weights()
-    base = at(build(call.law.bare, Handed()).fit(np.where(np.isfinite(c), c, 0), outputs=call.names.outputs, inputs=call.names.inputs), call.X)
+    base = at(
+        build(call.law.bare, Handed()).fit(
+            np.where(np.isfinite(c), c, 0), outputs=call.names.outputs, inputs=call.names.inputs
+        ),
+        call.X,
+    )
     sane = np.where(np.isfinite(c), c, 0.0)
     points = []
     objectives = [lawful.losses.Quadratic(np.ones_like(sane), sane)]
     if w is not None and w.ndim == 2:
-        b = call.arrays[1] if call.verb == "decode" else w * (call._plain()[0] if isinstance(call, ProjectCall) else call.points)
+        b = (
+            call.arrays[1]
+            if call.verb == "decode"
+            else w * (call._plain()[0] if isinstance(call, ProjectCall) else call.points)
+        )
         objectives.append(lawful.losses.Quadratic(np.asarray(w, float), np.asarray(b, float)))
     elif w is not None:
         objectives.append(lawful.losses.QuadraticForm(w, call.arrays[1]))
@@ -258,7 +272,9 @@ def _same(kind: str, call: Call, d: Decoding, c: np.ndarray, other: Decoding, ro
     if wrong.any():
         k = int(np.argmax(np.where(wrong, gap, -1)))
         tie = " (equal values)" if equal[k] else ""
-        verdict.fail(f"{kind}{tie}", f"row {rows[k]}: outputs differ by {gap[k]:.1e}, values {first[k]:.9g} and {second[k]:.9g}")
+        verdict.fail(
+            f"{kind}{tie}", f"row {rows[k]}: outputs differ by {gap[k]:.1e}, values {first[k]:.9g} and {second[k]:.9g}"
+        )
 
 
 def fitting(law: Any, names: Any, Y: np.ndarray, limit: float = 10.0) -> tuple[Any, Verdict]:

@@ -1,8 +1,8 @@
 """Is there a better point? A random search on the law, which proves that an answer is not the best one and never that it is.
 
 For up to three outputs and a quadratic objective whose value is known without the library: points of the law are made by
-`law.snap` around the unconstrained minimum, around the answer and over the law as a whole, checked by `law.off`, and the best of
-them is improved by ever smaller steps.
+`law.snap` around the answer and over the law as a whole, checked by `law.off`, and the best of them is improved by ever smaller
+steps.
 """
 
 from __future__ import annotations

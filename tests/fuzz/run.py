@@ -58,7 +58,9 @@ def make_case(seed: int, number: int, n_calls: int = CALLS) -> Case:
 
 def _draw(rng, law, names, shared, made, Y):
     slow = "Equations" in law.name
-    verb = str(rng.choice(["project", "decode", "fit", "refit"], p=[0.44, 0.45, 0.08, 0.03] if slow else [0.4, 0.38, 0.2, 0.02]))
+    verb = str(
+        rng.choice(["project", "decode", "fit", "refit"], p=[0.44, 0.45, 0.08, 0.03] if slow else [0.4, 0.38, 0.2, 0.02])
+    )
     if verb == "fit":
         return calls.draw_fit(rng, law, names)
     if verb == "decode":
@@ -153,7 +155,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.calls} calls in {self.cases} cases, {self.seconds:.0f} s ({self.calls / max(self.seconds, 1e-9):.0f} calls/s)",
+            f"{self.calls} calls in {self.cases} cases, {self.seconds:.0f} s ({self.calls / (self.seconds + 1e-9):.0f} calls/s)",
             "verbs      " + ", ".join(f"{v} {n}" for v, n in self.verbs.most_common()),
             f"rows       {sum(self.rows.values())}: " + ", ".join(f"{s} {n}" for s, n in self.rows.most_common()),
             f"clear errors {sum(self.errors.values())}:",
@@ -218,7 +220,7 @@ class Worker:
         self.process.stdout.close()
 
     def hear(self) -> tuple[int, list[Verdict], float] | None:
-        """The next finished case, if there is one; a case that is silent for too long, or that ends the process, is a failure."""
+        """The next finished case, if there is one; a case that is silent for too long or ends the process is a failure."""
         try:
             line = self.lines.get(timeout=0.05)
         except queue.Empty:
@@ -251,7 +253,10 @@ def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, seconds: float = 
             report.seconds = time.monotonic() - began
             if progress and time.monotonic() - shown > 30:
                 shown = time.monotonic()
-                print(f"... {report.calls} calls, {sum(report.failures.values())} failures, {report.seconds:.0f} s", file=sys.stderr)
+                print(
+                    f"... {report.calls} calls, {sum(report.failures.values())} failures, {report.seconds:.0f} s",
+                    file=sys.stderr,
+                )
     finally:
         for worker in workers:
             worker.stop()
