@@ -6,6 +6,8 @@ import operator
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import (
@@ -240,21 +242,30 @@ class Inflation(Decoder):
             z, c = put_rows(z, rest, best), put_rows(c, rest, best_c)
         return self._finish(F, C, exact, z, c)
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def _bracket(self, F: Any, C: Any, exact: Array, sound: Array, top: Array, decode: Decode) -> list[Array]:
         """The points of C at both ends of a narrow bracket of nu around |r(nu)| = delta."""
         xp = array_namespace(exact)
-        low, high = xp.log(top) - 30.0, xp.log(top) + 30.0
+        low, high = xp.exp(xp.log(top) - 30.0), xp.exp(xp.log(top) + 30.0)
         c_low = c_high = exact
-        for _ in range(40):
-            middle = (low + high) / 2
-            soft, back, _ = F.softened(xp.exp(middle)[:, None] * xp.ones_like(exact))
+        r_low = r_high = xp.zeros_like(top)  # 0: not known yet
+        for k in range(30):
+            # 1 / |r(nu)| is nearly affine in nu; while an end is unknown, or too long unmoved, the middle of log nu.
+            known = (r_low > 0) & (r_high > 0) & (k % 4 != 3)
+            slope = (1 / r_high - 1 / r_low) / (high - low)
+            guess = low + (1 / C.delta - 1 / r_low) / slope
+            known = known & (guess > low) & (guess < high)
+            nu = xp.where(known, guess, xp.sqrt(low) * xp.sqrt(high))
+            soft, back, _ = F.softened(nu[:, None] * xp.ones_like(exact))
             c = decode(soft, C.base_).c
             r = xp.sqrt(xp.sum((back(c) - c) ** 2, axis=1))
             short = r <= C.delta
-            low, high = xp.where(short, low, middle), xp.where(short, middle, high)
+            low, high = xp.where(short, low, nu), xp.where(short, nu, high)
+            r_low, r_high = xp.where(short, r_low, r), xp.where(short, r, r_high)
             c_high = xp.where((short & sound)[:, None], c, c_high)
             c_low = xp.where((~short & sound)[:, None], c, c_low)
-            if bool(xp.all((abs(r - C.delta) <= 1e-10 * C.delta) | ~sound)):
+            settled = (abs(r - C.delta) <= 1e-10 * C.delta) | (high - low <= 1e-12 * high) | ~sound
+            if bool(xp.all(settled)):
                 break
         return [c_high, c_low]
 

@@ -24,7 +24,7 @@ from lawful.sets.cones import Cone
 class Conic(Decoder):
     """Sets that know their `cones`, with a quadratic objective or piecewise linear losses."""
 
-    needs_objective = ("center",)
+    needs_objective: tuple[str, ...] = ("center",)
     needs_set = ("cones",)
 
     def __init__(self, tol: float = 1e-11, max_iter: int = 100) -> None:

@@ -59,10 +59,9 @@ class Coordinate(Decoder):
             special = np.concatenate([atoms, to_numpy(F.losses[t].breakpoints(F.atoms[t])).reshape(-1)])
         low, high = special.min(), special.max()
         width = high - low if high > low else 1 + abs(high)
-        low_end = low - width if np.isinf(lower) else lower
-        high_end = high + width if np.isinf(upper) else upper
-        # A finite end may lie beyond the artificial one on the other side: keep the interval in order.
-        low_end, high_end = min(low_end, high_end), max(low_end, high_end)
+        # A finite end may lie beyond all atoms: the search then goes on from there, never outside.
+        low_end = min(low, upper) - width if np.isinf(lower) else lower
+        high_end = max(high, lower) + width if np.isinf(upper) else upper
         grid = np.concatenate([np.linspace(low_end, high_end, GRID), np.clip(special, low_end, high_end)])
         artificial = (low_end if np.isinf(lower) else -np.inf, high_end if np.isinf(upper) else np.inf)
         return np.unique(grid), artificial

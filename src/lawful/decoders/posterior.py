@@ -72,7 +72,8 @@ class _Average(Decoder):
         for rows in row_chunks(F.shape[0], width, F.center) or [slice(0, 0)]:
             part_F, part_C = (G.rows(rows), C.rows(rows)) if F.shape[0] else (G, C)
             parts.append(self._solve(part_F, part_C, atoms or self._atoms_of_rows(part_C, part_F.center), decode))
-        return stack(parts)
+        d = stack(parts)
+        return d.with_(value=F.value(d.c))
 
     def _solve(self, F: Any, C: Any, atoms: Atoms, decode: Decode) -> Decoding:
         nearest = decode(F, C) if atoms.sampled else None
@@ -264,9 +265,8 @@ class Wiener(_Average):
 
 
 def back_to(F: Any, C: Any, mean: Array, decode: Decode) -> Decoding:
-    """The point of C nearest to `mean` in the metric of F, with F's own value."""
-    d = decode(F.recentred(mean), C)
-    return d.with_(value=F.value(d.c))
+    """The point of C nearest to `mean` in the metric of F."""
+    return decode(F.recentred(mean), C)
 
 
 def averaged(F: Any, C: Any, mean: Array, lost: Array | None) -> Decoding:

@@ -55,7 +55,7 @@ class PointCloud(ConstraintSet):
     def _near(self, c: Array) -> tuple[np.ndarray, np.ndarray]:
         """Distance to the nearest point, and that point; infinite where c is not finite."""
         queries = np.asarray(to_numpy(c), np.float64)
-        good = np.isfinite(queries).all(axis=1)
+        good = np.asarray(np.isfinite(queries).all(axis=1))
         safe = np.where(good[:, None], queries, 0.0)
         if self.tree_ is not None:
             found = self.points_[self.tree_.query(safe)[1]]

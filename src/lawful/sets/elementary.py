@@ -175,15 +175,22 @@ class Affine(ConstraintSet):
         if not (np.isfinite(A).all() and np.isfinite(b).all() and A.any()):
             raise ValueError("Affine: A and b must be finite and A not zero; Reals() has no equations")
         b = np.broadcast_to(b, (A.shape[0],))
+        empty = ~A.any(axis=1)
+        if (b[empty] != 0).any():
+            raise ValueError("Affine is an empty set: a row of A is zero and its b is not; drop that row")
+        A, b = A[~empty], b[~empty]
+        given, sides = A, b
+        length = np.abs(A).max(axis=1)  # equations in grams and in tonnes count alike
+        A, b = A / length[:, None], b / length
         U, s, Vt = np.linalg.svd(A)
         rank = int(np.sum(s > max(A.shape) * np.finfo(float).eps * s[0]))
         self.basis_, self.null_ = Vt[:rank], Vt[rank:].T
         self.origin_ = self.basis_.T @ ((U[:, :rank].T @ b) / s[:rank])
-        if np.max(np.abs(A @ self.origin_ - b)) > 1e-9 * max(1.0, np.max(np.abs(b))):
+        if (np.abs(A @ self.origin_ - b) > 1e-9 * (np.abs(A) @ np.abs(self.origin_) + np.abs(b))).any():
             raise ValueError("Affine is an empty set: its equations contradict each other; drop or relax some")
         # The equations keep the user's own rows and units, but only independent ones: their Jacobian has full rank.
         independent = np.sort(linalg.qr(A.T, mode="r", pivoting=True)[1][:rank])
-        self.A_, self.b_ = A[independent], b[independent]
+        self.A_, self.b_ = given[independent], sides[independent]
 
     def equality(self, c: Array) -> Array:
         return c @ like(self.A_.T, c) - like(self.b_, c)

@@ -267,10 +267,10 @@ class PositiveSemidefinite(ConstraintSet):
                 offset.append(-float(self.floor) if i == j else 0.0)
         cones = [Cone("semidefinite", np.array(rows), np.array(offset))]
         if not self.packed and n > 1:
-            i, j = np.triu_indices(n, 1)
-            skew = np.zeros((len(i), T))
-            skew[np.arange(len(i)), places[i, j]], skew[np.arange(len(i)), places[j, i]] = 1.0, -1.0
-            cones.append(Cone("zero", skew, np.zeros(len(i))))
+            above, below = np.triu_indices(n, 1)
+            skew, row = np.zeros((len(above), T)), np.arange(len(above))
+            skew[row, places[above, below]], skew[row, places[below, above]] = 1.0, -1.0
+            cones.append(Cone("zero", skew, np.zeros(len(above))))
         return cones
 
     def _flat_places(self) -> np.ndarray:
