@@ -19,7 +19,9 @@ from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
-WIDTHS = tuple(10.0**-k for k in range(1, 10))  # of the corners of an objective, relative to the range of the labels
+WIDTHS = tuple(
+    10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
+)  # of the corners of an objective, relative to the range of the labels
 
 
 class Newton(Decoder):

@@ -133,7 +133,7 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
     Never start on a singular point: there the normal vanishes and no step knows where to go.
     """
-    points, _ = restore(C, cloud, unit)
+    points, _ = restore(C, cloud, unit, max_iter=60)
     points = points[np.isfinite(points).all(axis=1)]
     points = points[to_numpy(C.contains(points, 1e-7))]
     if not len(points):
@@ -258,7 +258,9 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
     center = F.center
     xp = array_namespace(center)
-    cloud = C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE).points)
+    cloud = (
+        C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE if C.n_tasks_ <= 3 else LARGEST).points)
+    )
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))
