@@ -21,6 +21,9 @@ $(VENV)/.dev: pyproject.toml | $(RUN)
 demo: $(VENV)/.demo  ## circle and lemniscate from 100 noisy points: a table, and a picture in out/
 	$(RUN) examples/demo.py --out out
 
+# The matrices of the tests are small: threads of BLAS would only wait for each other and for the other worker.
+test test-slow test-torch test-data test-browser: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
 	$(RUN) -m pytest -n 2 --dist loadgroup -q
 
@@ -28,7 +31,7 @@ test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
 	$(RUN) -m pytest -n 2 -q -m slow
 
 test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
-	$(RUN) -m pip install --quiet torch==2.13.0
+	$(RUN) -m pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 	$(RUN) -m pytest -q -m torch
 
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos

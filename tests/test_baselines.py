@@ -23,13 +23,12 @@ from lawful.baselines import (
     WienerShrinkage,
     tune,
 )
-from lawful.baselines import _conjugate as conjugate
-from lawful.baselines._alternate import alternate
-from lawful.baselines._conjugate import CGSystem, make_system
-from lawful.baselines._problem import make_problem
-from lawful.baselines._structures import Clusters, Power, Relationship
-from lawful.baselines._systems import DenseSystem, PrimalSystem, SharedSystem
-from lawful.estimators.folds import make_folds
+from lawful.baselines.multitask import _systems as systems
+from lawful.baselines.multitask._alternate import alternate
+from lawful.baselines.multitask._problem import make_problem
+from lawful.baselines.multitask._structures import Clusters, Power, Relationship
+from lawful.baselines.multitask._systems import CGSystem, DenseSystem, PrimalSystem, SharedSystem, make_system
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Linear, Precomputed
 from lawful.tasks import Tasks
 
@@ -203,7 +202,7 @@ def test_systems_agree(data, intercept):
 def test_conjugate_gradients_inside_an_estimator(monkeypatch):
     X, Y = shared(missing=0.3)
     dense = RelationshipLearning(0.1, 0.05, kernel=Gaussian(2.0)).fit(X, Y)
-    monkeypatch.setattr(conjugate, "DENSE_POINTS", 0)
+    monkeypatch.setattr(systems, "DENSE_POINTS", 0)
     iterative = RelationshipLearning(0.1, 0.05, kernel=Gaussian(2.0)).fit(X, Y)
     assert iterative.objective_ == pytest.approx(dense.objective_, rel=2e-5)
     np.testing.assert_allclose(iterative.predict(X), dense.predict(X), atol=1e-2)

@@ -30,8 +30,8 @@ from lawful import (
 from lawful.datasets import make_curve
 from lawful.decoders import decode
 from lawful.estimators.evaluate import Evaluator
-from lawful.estimators.folds import make_folds
 from lawful.estimators.selection import GridEdgeWarning, HeldOutLoss, choose_law
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Precomputed
 from lawful.surrogates import RegressorSurrogate, Surrogate
 from lawful.tasks import Tasks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from lawful._array import Array, array_namespace
+from lawful._array import Array, array_namespace, device_of
 
 UNROLL = 4
 
@@ -98,4 +98,4 @@ def solve_rows(A: Array, B: Array) -> Array:
 
 def add_diagonal(A: Array, d: Array) -> Array:
     """A_i + diag(d_i): (m, k, k), (m, k) or (m, 1)."""
-    return A + d[:, :, None] * array_namespace(A).eye(A.shape[-1], dtype=A.dtype)
+    return A + d[:, :, None] * array_namespace(A).eye(A.shape[-1], dtype=A.dtype, device=device_of(A))

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lawful._array import to_numpy
+from lawful.ratings import as_ratings
 from lawful.tasks import as_floats
 
 __all__ = ["constraint_violation", "mean_squared_error", "normalized_mse", "r2", "rank_loss", "scorer"]
@@ -102,7 +102,8 @@ def rank_loss(
     Parameters
     ----------
     R_true : (m, D) ratings, sparse (a stored entry is a rating) or dense with NaN where unrated
-    positions : (m, D) rank positions, 0 = best; or
+    positions : (m, D) rank positions, 0 = best; -1 marks an item that was no candidate (`decode(..., items=...)`): its pairs
+        are left out, as if it had not been rated; or
     scores : (m, D) larger = better. NaN at a rated item is an error; unrated items are not looked at
     denominator : "N1": the sum of W, the largest possible loss; "N2": the number of rated pairs, ties included; "N3": the
         number of rated pairs that are not tied. With N2 and N3 the loss may exceed 1
@@ -120,15 +121,16 @@ def rank_loss(
         raise ValueError("rank_loss: give either positions (0 = best) or scores (larger = better), one of the two")
     if pooled and per_query:
         raise ValueError("rank_loss: pooled=True gives one number; it cannot be given per query")
-    s = -np.asarray(positions, dtype=float) if scores is None else np.asarray(scores, dtype=float)
-    R = R_true if sparse.issparse(R_true) else np.asarray(R_true, dtype=float)
-    if R.ndim != 2 or R.shape != s.shape:
+    s = as_floats(positions if scores is None else scores, "predictions")
+    R = as_ratings(R_true)
+    if R.shape != s.shape:
         raise ValueError(f"R_true has shape {R.shape} and the prediction {s.shape}; both must be (queries, items)")
-    if sparse.issparse(R):
-        R = sparse.csr_array(R)
-        rated = [(R.indices[a:b], R.data[a:b].astype(float)) for a, b in zip(R.indptr[:-1], R.indptr[1:])]
-    else:
-        rated = [(np.flatnonzero(~np.isnan(row)), row[~np.isnan(row)]) for row in R]
+    rated = [(R.indices[a:b], R.data[a:b]) for a, b in zip(R.indptr[:-1], R.indptr[1:])]
+    if scores is None:
+        if ((s < 0) & (s != -1)).any():
+            raise ValueError("rank_loss: positions are below 0; give 0 for the best, 1, 2, ..., and -1 for what was not ranked")
+        rated = [(items[s[u, items] != -1], r[s[u, items] != -1]) for u, (items, r) in enumerate(rated)]
+        s = -s
     sums = np.array([_pair_sums(r, s[u, items], 0.5 if ties == "half" else 1.0) for u, (items, r) in enumerate(rated)]).reshape(
         -1, 4
     )

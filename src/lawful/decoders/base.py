@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, to_numpy
+from lawful._array import Array, array_namespace, device_of, to_numpy
 
 # Codes are kept while decoding (arrays of numbers travel through any array library) and named at the end.
 OK, LOW_CONFIDENCE, NOT_CONVERGED, INFEASIBLE = 0, 1, 2, 3
@@ -89,15 +89,15 @@ def finish(
     xp = array_namespace(c)
     m = c.shape[0]
     if code is None:
-        code = xp.zeros(m, dtype=xp.int64)
+        code = xp.zeros(m, dtype=xp.int64, device=device_of(c))
     code = xp.where((code == OK) & F.doubtful, xp.full_like(code, LOW_CONFIDENCE), code)
     return Decoding(
         c=c,
         value=F.value(c) if value is None else value,
         residual=C.residual(c) if residual is None else residual,
         code=code,
-        iterations=xp.zeros(m, dtype=xp.int64) if iterations is None else iterations,
-        margin=xp.full(m, xp.inf, dtype=c.dtype) if margin is None else margin,
+        iterations=xp.zeros(m, dtype=xp.int64, device=device_of(c)) if iterations is None else iterations,
+        margin=xp.full(m, xp.inf, dtype=c.dtype, device=device_of(c)) if margin is None else margin,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lawful._array import Array, array_namespace, like, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish, stack
 from lawful.decoders.enumeration import row_chunks
 from lawful.decoders.projection import isotropic
@@ -28,7 +28,7 @@ class Blocks(Decoder):
         parts = [(decode(F.tasks(idx), part), idx) for part, idx in C.blocks_]
         order = [t for _, idx in parts for t in idx]
         stacked = xp.concat([d.c for d, _ in parts], axis=1)
-        c = xp.take(stacked, xp.asarray([order.index(t) for t in range(F.shape[1])]), axis=1)
+        c = xp.take(stacked, xp.asarray([order.index(t) for t in range(F.shape[1])], device=device_of(stacked)), axis=1)
         residual, code, iterations, margin = (
             parts[0][0].residual,
             parts[0][0].code,
@@ -83,9 +83,9 @@ def soften(F: Any, K: Array) -> tuple[Any, Any, Array]:
         total = xp.where(total > 0, total, xp.ones_like(total))
         soft = type(F)(F.a * K / total, F.b * K / total, F.doubtful, F.unit)
         return soft, lambda c: (F.b + K * c) / total, exists
-    full = K if K.ndim == 3 else K[:, :, None] * xp.eye(F.shape[1], dtype=F.w.dtype)
+    full = K if K.ndim == 3 else K[:, :, None] * xp.eye(F.shape[1], dtype=F.w.dtype, device=device_of(K))
     total = F.Q + full
-    exists = xp.ones(F.shape[0], dtype=xp.bool)
+    exists = xp.ones(F.shape[0], dtype=xp.bool, device=device_of(K))
     soft = type(F)(F.Q @ xp.linalg.solve(total, full), F.w, F.doubtful, F.unit, F.mass)
 
     def back(c: Array) -> Array:
@@ -190,8 +190,8 @@ class Inflation(Decoder):
         else:  # no bound: every point is tried
             bound = xp.full_like(cost, -xp.inf)
         z, value = exact.c, exact.value
-        columns = xp.arange(cost.shape[1])
-        active = xp.arange(F.shape[0])
+        columns = xp.arange(cost.shape[1], device=device_of(cost))
+        active = xp.arange(F.shape[0], device=device_of(cost))
         while active.shape[0]:
             table = take_rows(bound, active)
             j = xp.argmin(table, axis=1)
@@ -218,7 +218,7 @@ class Inflation(Decoder):
         near = decode(soft, C.base_).c
         inside = sound & (xp.sqrt(xp.sum((w - near) ** 2, axis=1)) <= C.delta)
         z, c = xp.where(inside[:, None], w, exact.c), xp.where(inside[:, None], near, exact.c)
-        rest = xp.arange(F.shape[0])[~inside]
+        rest = xp.arange(F.shape[0], device=device_of(w))[~inside]
         if rest.shape[0]:
             part_F, part_C = F.rows(rest), C.rows(rest)
             begins = [take_rows(exact.c, rest), take_rows(near, rest)]

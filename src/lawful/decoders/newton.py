@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish, stack
 from lawful.decoders.seeds import more_starts, rank_in_group, starts
@@ -40,7 +40,7 @@ class Newton(Decoder):
         m = F.shape[0]
         if m == 0:
             return finish(F, C, F.center)
-        chunks = [xp.arange(begin, min(begin + self.chunk, m)) for begin in range(0, m, self.chunk)]
+        chunks = [xp.arange(begin, min(begin + self.chunk, m), device=device_of(F.center)) for begin in range(0, m, self.chunk)]
         return stack([self._solve(F.rows(idx), C.rows(idx)) for idx in chunks])
 
     def _solve(self, F: Any, C: Any) -> Decoding:
@@ -49,7 +49,7 @@ class Newton(Decoder):
             found = self._local(F, C, scale, *starts(F, C, scale))
             d = best_of(F, C, scale, found)
             xp = array_namespace(d.c)
-            doubtful = xp.arange(F.shape[0])[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
+            doubtful = xp.arange(F.shape[0], device=device_of(d.code))[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
             if doubtful.shape[0] == 0:
                 return d
             # A second chance from many more starts for the few rows that need it.
@@ -66,7 +66,7 @@ class Newton(Decoder):
         c, extra = restore(part_C, c, part_scale)
         iterations = iterations + extra
         # A search that ends higher than it began has left the basin of its start: again, with short steps.
-        lost = xp.arange(rows.shape[0])[~converged | lower(part_F.value(begin), part_F.value(c))]
+        lost = xp.arange(rows.shape[0], device=device_of(c))[~converged | lower(part_F.value(begin), part_F.value(c))]
         if lost.shape[0]:
             some_F, some_C, some_scale = part_F.rows(lost), part_C.rows(lost), take_rows(part_scale, lost)
             first, _ = restore(some_C, take_rows(begin, lost), some_scale)
@@ -130,12 +130,12 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     value = F.rows(rows).value(c)
     value = xp.where((relative <= FEASIBLE) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
 
-    best = xp.zeros((m, T), dtype=c.dtype)
-    best_value = xp.full((m,), xp.inf, dtype=c.dtype)
-    second = xp.full((m,), xp.inf, dtype=c.dtype)
-    least = xp.full((m,), xp.inf, dtype=c.dtype)
-    code = xp.full((m,), INFEASIBLE, dtype=xp.int64)
-    total = xp.zeros(m, dtype=xp.int64)
+    best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))
+    best_value = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
+    second = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
+    least = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
+    code = xp.full((m,), INFEASIBLE, dtype=xp.int64, device=device_of(c))
+    total = xp.zeros(m, dtype=xp.int64, device=device_of(c))
     for group in _rounds(rows):
         at = take_rows(rows, group)
         new, new_value, new_off = take_rows(c, group), take_rows(value, group), take_rows(relative, group)

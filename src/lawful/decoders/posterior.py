@@ -263,7 +263,9 @@ class Wiener(_Average):
         mean = xp.where(none[:, None], F.center, mean)
         if self.project:
             return back_to(F, C, mean, decode)
-        return finish(F, C, mean, code=xp.where(none, xp.asarray(INFEASIBLE), xp.asarray(OK)))
+        here = device_of(none)
+        code = xp.where(none, xp.asarray(INFEASIBLE, device=here), xp.asarray(OK, device=here))
+        return finish(F, C, mean, code=code)
 
 
 def back_to(F: Any, C: Any, mean: Array, decode: Decode) -> Decoding:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lawful._array import Array, array_namespace, like, take_rows, to_numpy
-from lawful.decoders._seeding import graph_minima, spread_out
+from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
 from lawful.sets.restore import constraints, restore
 
 STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
@@ -142,6 +141,8 @@ def _spread_out(points: np.ndarray, n: int) -> np.ndarray:
     """Farthest-point thinning: the indices of n points that cover the cloud evenly."""
     if len(points) <= n:
         return np.arange(len(points))
+    from lawful.decoders._seeding import spread_out  # compiled, and most sets need no pool
+
     return spread_out(np.ascontiguousarray(points), n)
 
 
@@ -149,6 +150,8 @@ def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, 
     """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most `count` a row."""
     xp = array_namespace(cloud)
     if hasattr(F, "a") and isinstance(cloud, np.ndarray):
+        from lawful.decoders._seeding import graph_minima
+
         rows, columns = graph_minima(F.a, F.b, cloud, near, count)
         return rows, cloud[columns]
     cost = F.costs(cloud)
@@ -167,7 +170,7 @@ def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, 
 def rank_in_group(ordered: Array) -> Array:
     """0, 1, 2, ... within each run of equal numbers."""
     xp = array_namespace(ordered)
-    return xp.arange(ordered.shape[0]) - xp.searchsorted(ordered, ordered)
+    return xp.arange(ordered.shape[0], device=device_of(ordered)) - xp.searchsorted(ordered, ordered)
 
 
 def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
@@ -175,10 +178,10 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     pool = None if getattr(C, "depends_on_x", False) else pool_of(C)
     center = F.center
     xp = array_namespace(center)
-    everyone = xp.arange(F.shape[0])
+    everyone = xp.arange(F.shape[0], device=device_of(center))
     rows, points = [], []
     if pool is not None:
-        cloud, near = like(pool.points, center), xp.asarray(pool.neighbours)
+        cloud, near = like(pool.points, center), xp.asarray(pool.neighbours, device=device_of(center))
         # The cost of a pool point says little about its basin when the weights, in the pool's units, are very uneven.
         weight = F.curvature(center) * like(pool.unit, center) ** 2
         uneven = xp.max(weight, axis=1) > UNEVEN * xp.min(weight, axis=1)
@@ -211,9 +214,9 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
             C.__dict__["_dense"] = _cloud(C, DENSE).points
         cloud = C.__dict__["_dense"]
     if not len(cloud):
-        return xp.arange(F.shape[0]), center
+        return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))
-    everyone = xp.arange(F.shape[0])
+    everyone = xp.arange(F.shape[0], device=device_of(center))
     return xp.concat([everyone] * len(guesses)), xp.concat(guesses)
 
 
@@ -221,7 +224,7 @@ def cheapest(F: Any, cloud: Array, k: int) -> list[Array]:
     """For every row the k cheapest points of the cloud."""
     xp = array_namespace(cloud)
     cost = F.costs(cloud)
-    columns = xp.arange(cost.shape[1])[None, :]
+    columns = xp.arange(cost.shape[1], device=device_of(cost))[None, :]
     found = []
     for _ in range(k):
         best = xp.argmin(cost, axis=1)

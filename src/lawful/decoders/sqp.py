@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
 from lawful.sets.restore import constraints, functions, positive, restore
 
@@ -33,11 +33,11 @@ def sequential_quadratic(
     """
     xp = array_namespace(c)
     n = c.shape[0]
-    converged = xp.zeros(n, dtype=xp.bool)
-    iterations = xp.zeros(n, dtype=xp.int64)
-    active, part_F, part_C, now, s = xp.arange(n), F, C, c, scale
+    converged = xp.zeros(n, dtype=xp.bool, device=device_of(c))
+    iterations = xp.zeros(n, dtype=xp.int64, device=device_of(c))
+    active, part_F, part_C, now, s = xp.arange(n, device=device_of(c)), F, C, c, scale
     rho = xp.zeros_like(c[:, 0])
-    lives = xp.full((n,), 2, dtype=xp.int64)
+    lives = xp.full((n,), 2, dtype=xp.int64, device=device_of(c))
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
@@ -45,7 +45,7 @@ def sequential_quadratic(
         reached = step <= DONE
         stuck = xp.isnan(step)
         done = reached | (stuck & (lives == 0))
-        again = xp.arange(active.shape[0])[stuck & ~done]
+        again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]
         if again.shape[0]:
             back, _ = restore(part_C.rows(again), take_rows(new, again), take_rows(s, again), tol=1e-9, max_iter=20)
             new = put_rows(new, again, back)
@@ -55,7 +55,7 @@ def sequential_quadratic(
         converged = put_rows(converged, finished, reached[done])
         iterations = put_rows(iterations, finished, xp.full_like(finished, k + 1))
         if finished.shape[0]:
-            keep = xp.arange(active.shape[0])[~done]
+            keep = xp.arange(active.shape[0], device=device_of(c))[~done]
             active = active[~done]
             now, s, rho, lives = (take_rows(v, keep) for v in (new, s, rho, lives))
             part_F, part_C = part_F.rows(keep), part_C.rows(keep)
@@ -152,7 +152,7 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
     """
     xp = array_namespace(S)
     k, R = rhs.shape
-    equal = xp.broadcast_to((xp.arange(R) < n_equal)[None, :], (k, R))
+    equal = xp.broadcast_to((xp.arange(R, device=device_of(S)) < n_equal)[None, :], (k, R))
 
     def solve(live: Array, S: Array, rhs: Array, ridge: Array) -> Array:
         M = xp.where(live[:, :, None] & live[:, None, :], S, xp.zeros_like(S))
@@ -168,7 +168,7 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
         if not bool(xp.any(unsettled)):
             return nu
         live = new
-    rows = xp.arange(k)[unsettled]
+    rows = xp.arange(k, device=device_of(S))[unsettled]
     part_S, part_rhs, part_ridge, part_equal = (take_rows(v, rows) for v in (S, rhs, ridge, equal))
     dual = [xp.zeros_like(part_rhs[:, 0]) for _ in range(R)]
     for _ in range(100):
@@ -201,7 +201,7 @@ def newton_step(
     g, A, R = L.g, L.A, L.g.shape[1]
     idle = xp.zeros_like(g)
     if L.n_equal < R:
-        live = (xp.arange(R) < L.n_equal)[None, :] | (nu > 0)
+        live = (xp.arange(R, device=device_of(g)) < L.n_equal)[None, :] | (nu > 0)
         A = xp.where(live[:, :, None], A, xp.zeros_like(A))
         g = xp.where(live, g, xp.zeros_like(g))
         idle = xp.where(live, idle, xp.ones_like(idle))
@@ -246,7 +246,7 @@ def line_search(
     xp = array_namespace(c)
     search = _Search(c, s, d, L.A, S, L.norm, rho, bound)
     point, merit = trial(1.0, F, C, search, L.n_equal)
-    worse = xp.arange(c.shape[0])[merit > bound]
+    worse = xp.arange(c.shape[0], device=device_of(c))[merit > bound]
     for k in range(1, 8):
         if worse.shape[0] == 0:
             break
@@ -255,7 +255,11 @@ def line_search(
         point, merit = put_rows(point, worse, retry), put_rows(merit, worse, cost)
         worse = worse[cost > some.bound]
     point = put_rows(point, worse, take_rows(c, worse))
-    return point, merit, put_rows(xp.zeros(c.shape[0], dtype=xp.bool), worse, xp.ones_like(worse, dtype=xp.bool))
+    return (
+        point,
+        merit,
+        put_rows(xp.zeros(c.shape[0], dtype=xp.bool, device=device_of(c)), worse, xp.ones_like(worse, dtype=xp.bool)),
+    )
 
 
 def trial(t: float, F: Any, C: Any, q: _Search, n_equal: int) -> tuple[Array, Array]:
@@ -276,5 +280,5 @@ def positive_part(g: Array, n_equal: int) -> Array:
     if n_equal == g.shape[1]:
         return g
     xp = array_namespace(g)
-    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    equal = (xp.arange(g.shape[1], device=device_of(g)) < n_equal)[None, :]
     return xp.where(equal | (g > 0), g, xp.zeros_like(g))

@@ -18,9 +18,9 @@ from tqdm import tqdm
 from lawful.decoders import Decoding
 from lawful.estimators.candidates import Choice, Grid, Ridges
 from lawful.estimators.evaluate import Evaluator
-from lawful.estimators.folds import make_folds
 from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.estimators.selection import HeldOutLoss, Results, check_grid, choose_law, warn_edges
+from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge

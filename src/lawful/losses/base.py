@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lawful._array import Array, array_namespace
+from lawful._array import Array, array_namespace, device_of
 from lawful.losses.objective import Objective, SmoothObjective
 
 
@@ -64,4 +64,4 @@ def separable_objective(losses: list[Any], scores: list[Array], atoms: list[Any]
     """The table of scores as an objective; smooth when every loss is."""
     kind = SmoothObjective if all(hasattr(loss, "derivative") for loss in losses) else Objective
     xp = array_namespace(scores[0])
-    return kind(losses, scores, [xp.asarray(y, dtype=s.dtype) for s, y in zip(scores, atoms)])
+    return kind(losses, scores, [xp.asarray(y, dtype=s.dtype, device=device_of(s)) for s, y in zip(scores, atoms)])

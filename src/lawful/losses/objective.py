@@ -19,7 +19,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from lawful._array import Array, array_namespace, take_rows
+from lawful._array import Array, array_namespace, device_of, take_rows
 from lawful._small import dot, total
 
 TINY = 1e-8  # a_t(x) is about 1 near the data; below this b_t(x)/a_t(x) is rounding noise
@@ -50,7 +50,7 @@ class Quadratic:
         self.a, self.b = a, b
         self.shape: tuple[int, int] = a.shape
         self.doubtful = xp.any(a <= 0, axis=1) if doubtful is None else doubtful
-        self.unit = xp.ones(a.shape[1], dtype=a.dtype) if unit is None else unit
+        self.unit = xp.ones(a.shape[1], dtype=a.dtype, device=device_of(a)) if unit is None else unit
 
     @property
     def mass(self) -> Array:
@@ -79,7 +79,7 @@ class Quadratic:
 
     def hessian(self, c: Array) -> Array:
         xp = array_namespace(c)
-        return 2 * self.a[:, :, None] * xp.eye(self.shape[1], dtype=c.dtype)[None, :, :]
+        return 2 * self.a[:, :, None] * xp.eye(self.shape[1], dtype=c.dtype, device=device_of(c))[None, :, :]
 
     def table(self, t: int, v: Array) -> Array:
         return _terms(self.a[:, t, None], self.b[:, t, None], v[None, :])
@@ -92,7 +92,7 @@ class Quadratic:
 
     def tasks(self, idx: list[int]) -> Quadratic:
         xp = array_namespace(self.a)
-        at = xp.asarray(idx)
+        at = xp.asarray(idx, device=device_of(self.a))
         return Quadratic(xp.take(self.a, at, axis=1), xp.take(self.b, at, axis=1), self.doubtful, xp.take(self.unit, at))
 
     def rows(self, idx: Array) -> Quadratic:
@@ -112,10 +112,10 @@ class QuadraticForm:
     ) -> None:
         xp = array_namespace(Q, w)
         self.Q, self.w = Q, w
-        self.unit = xp.eye(w.shape[1], dtype=w.dtype) if unit is None else unit
-        self.mass = xp.full((w.shape[0],), float(w.shape[1]), dtype=w.dtype) if mass is None else mass
+        self.unit = xp.eye(w.shape[1], dtype=w.dtype, device=device_of(w)) if unit is None else unit
+        self.mass = xp.full((w.shape[0],), float(w.shape[1]), dtype=w.dtype, device=device_of(w)) if mass is None else mass
         self.shape: tuple[int, int] = w.shape
-        self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool) if doubtful is None else doubtful
+        self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool, device=device_of(w)) if doubtful is None else doubtful
 
     @property
     def center(self) -> Array:
@@ -155,7 +155,7 @@ class QuadraticForm:
         others = [t for t in range(self.shape[1]) if t not in set(idx)]
         if not others:
             return False
-        mine, theirs = xp.asarray(idx), xp.asarray(others)
+        mine, theirs = xp.asarray(idx, device=device_of(self.unit)), xp.asarray(others, device=device_of(self.unit))
         of_metric = xp.take(xp.take(self.unit, mine, axis=0), theirs, axis=1)
         of_rows = xp.take(xp.take(self.Q, mine, axis=1), theirs, axis=2)
         return bool(xp.any(of_metric != 0)) or bool(xp.any(of_rows != 0))
@@ -165,7 +165,7 @@ class QuadraticForm:
         if self.couples(idx):
             raise TypeError("QuadraticForm: the output metric couples these tasks with others; use a diagonal metric")
         xp = array_namespace(self.Q)
-        at = xp.asarray(idx)
+        at = xp.asarray(idx, device=device_of(self.Q))
         square = xp.take(xp.take(self.Q, at, axis=1), at, axis=2)
         unit = xp.take(xp.take(self.unit, at, axis=0), at, axis=1)
         return QuadraticForm(square, xp.take(self.w, at, axis=1), self.doubtful, unit, self.mass)

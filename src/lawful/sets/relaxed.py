@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from lawful._array import Array, array_namespace
+from lawful._array import Array, array_namespace, device_of
 from lawful.sets.base import ConstraintSet
 from lawful.sets.restore import restore
 
@@ -121,7 +121,7 @@ class Penalized(_Relaxed):
     def contains(self, c: Array, tol: float = 1e-8) -> Array:
         """Every output is allowed, at a price; with mu = 0 only those of the base set."""
         xp = array_namespace(c)
-        return xp.ones(c.shape[0], dtype=xp.bool) if self.mu > 0 else self.base_.contains(c, tol)
+        return xp.ones(c.shape[0], dtype=xp.bool, device=device_of(c)) if self.mu > 0 else self.base_.contains(c, tol)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return self.base_.sample(n, random_state)
@@ -134,7 +134,7 @@ def distance(C: Any, c: Array) -> Array:
         beyond = distance(C.base_, c) - C.delta
         return xp.where(beyond > 0, beyond, xp.zeros_like(beyond))
     if hasattr(C, "blocks_"):
-        parts = [distance(part, xp.take(c, xp.asarray(idx), axis=1)) ** 2 for part, idx in C.blocks_]
+        parts = [distance(part, xp.take(c, xp.asarray(idx, device=device_of(c)), axis=1)) ** 2 for part, idx in C.blocks_]
         return xp.sqrt(sum(parts[1:], start=parts[0]))
     if hasattr(C, "is_union"):
         return xp.min(xp.stack([distance(part, c) for part in C.members_]), axis=0)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, peak, product, solve_small, total, vec_mat
 
 
@@ -49,7 +49,7 @@ def positive(g: Array, n_equal: int) -> Array:
     if n_equal == g.shape[1]:
         return abs(g)
     xp = array_namespace(g)
-    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    equal = (xp.arange(g.shape[1], device=device_of(g)) < n_equal)[None, :]
     return xp.where(~equal & (g <= 0), xp.zeros_like(g), abs(g))
 
 
@@ -82,9 +82,9 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
     xp = array_namespace(c)
     m, T = c.shape
     scale = xp.broadcast_to(scale, (m, T))
-    iterations = xp.zeros(m, dtype=xp.int64)
-    active = xp.arange(m)
-    mu = xp.full((m,), 1e-14, dtype=c.dtype)
+    iterations = xp.zeros(m, dtype=xp.int64, device=device_of(c))
+    active = xp.arange(m, device=device_of(c))
+    mu = xp.full((m,), 1e-14, dtype=c.dtype, device=device_of(c))
     for _ in range(max_iter):
         if active.shape[0] == 0:
             break
@@ -96,7 +96,7 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         )
         g, A, n_equal = constraints(part, now)
         if n_equal < g.shape[1]:
-            is_equal = xp.arange(g.shape[1]) < n_equal
+            is_equal = xp.arange(g.shape[1], device=device_of(g)) < n_equal
             live = is_equal[None, :] | (g > 0)
             g = xp.where(live, g, xp.zeros_like(g))
             A = xp.where(live[:, :, None], A, xp.zeros_like(A))

@@ -19,7 +19,7 @@ import numpy as np
 import sympy
 from sympy.codegen.rewriting import create_expand_pow_optimization
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 
 KINDS = ("=", "<=")
 
@@ -116,14 +116,14 @@ class SymbolicSystem:
 
     def values(self, kind: str, c: Array, X: Array | None) -> Array:
         xp = array_namespace(c)
-        out = xp.zeros((c.shape[0], self.count(kind)), dtype=c.dtype)
+        out = xp.zeros((c.shape[0], self.count(kind)), dtype=c.dtype, device=device_of(c))
         for (p,), value in self._evaluate(kind, 0, c, X):
             out[:, p] = value
         return out
 
     def jacobian(self, kind: str, c: Array, X: Array | None) -> Array:
         xp = array_namespace(c)
-        out = xp.zeros((c.shape[0], self.count(kind), len(self.y)), dtype=c.dtype)
+        out = xp.zeros((c.shape[0], self.count(kind), len(self.y)), dtype=c.dtype, device=device_of(c))
         for (p, t), value in self._evaluate(kind, 1, c, X):
             out[:, p, t] = value
         return out
@@ -131,7 +131,7 @@ class SymbolicSystem:
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
         xp = array_namespace(c)
         T = len(self.y)
-        out = xp.zeros((c.shape[0], T, T), dtype=c.dtype)
+        out = xp.zeros((c.shape[0], T, T), dtype=c.dtype, device=device_of(c))
         for (p, t, s), value in self._evaluate(kind, 2, c, X):
             term = nu[:, p] * value
             out[:, t, s] = out[:, t, s] + term
@@ -193,7 +193,7 @@ class CallableSystem:
         step = factor * 6e-6 * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
         columns = []
         for t in range(c.shape[1]):
-            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype)
+            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))
             ahead = self._call(self.functions[kind], c + step * unit, X)
             behind = self._call(self.functions[kind], c - step * unit, X)
             columns.append((ahead - behind) / (2 * step[:, t, None]))
@@ -216,7 +216,7 @@ class CallableSystem:
         step = (6e-6 if self.jacobians[kind] is not None else 1e-4) * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
         columns = []
         for t in range(c.shape[1]):
-            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype)
+            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))
             ahead = self.jacobian(kind, c + step * unit, X)
             behind = self.jacobian(kind, c - step * unit, X)
             change = xp.sum((ahead - behind) * nu[:, :, None], axis=1)

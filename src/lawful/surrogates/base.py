@@ -134,6 +134,6 @@ def training_part(tasks: Tasks, k: int, train: np.ndarray) -> Tasks:
     if lost:
         raise ValueError(
             f"fold {k} leaves output {', '.join(map(repr, lost))} without any observation to learn from; "
-            "give other folds, such as those of lawful.estimators.folds.make_folds"
+            "give other folds, such as those of lawful.folds.make_folds"
         )
     return part

@@ -18,7 +18,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
 from lawful.surrogates.exact import Factor, Sample, distinct
@@ -139,7 +139,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         out: list[Array] = [None] * len(self._widths)
         for g, factor, solution in zip(self.groups_, self._factors, self._solutions):
             size = max(1, CROSS_ENTRIES // factor.p)
-            pieces = [factor.predict(X[i : i + size, :], solution) for i in range(0, max(X.shape[0], 1), size)]
+            pieces = [factor.predict(X[i : min(i + size, X.shape[0]), :], solution) for i in range(0, max(X.shape[0], 1), size)]
             columns = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
             start = 0
             for t in g:
@@ -201,7 +201,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         out: list[Array] = [None] * len(self._widths)
         for g, factor in zip(self.groups_, self._factors):
             if factor.p == 1:
-                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype)
+                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype, device=device_of(X))
             else:
                 ratio = factor.variance(X, self.lam_[g]) / like(self._loo_variance[g], X)[None, :]
             for i, t in enumerate(g):
@@ -272,7 +272,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         useful = informative(factor.sample, Y, factor.intercept)
         lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
         if np.any(useful):
-            at = array_namespace(Y).asarray(np.flatnonzero(useful))
+            at = array_namespace(Y).asarray(np.flatnonzero(useful), device=device_of(Y))
             lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
             lam[~useful] = np.median(lam[useful])
         return lam

@@ -59,7 +59,7 @@ class Problem(NamedTuple):
 
 def best_lam(factor: Factor, Y: Array) -> tuple[np.ndarray, np.ndarray]:
     """The lambda of each column of Y with the least leave-one-out error, and that error; ties go to the larger."""
-    parts = [_best_lam(factor, Y[:, i : i + BLOCK]) for i in range(0, Y.shape[1], BLOCK)]
+    parts = [_best_lam(factor, Y[:, i : min(i + BLOCK, Y.shape[1])]) for i in range(0, Y.shape[1], BLOCK)]
     return np.concatenate([lam for lam, _ in parts]), np.concatenate([mse for _, mse in parts])
 
 

@@ -10,10 +10,10 @@ from sklearn.utils import Bunch
 from lawful.baselines import SingleTask, tune
 from lawful.datasets import load_sarcos, make_arm
 from lawful.datasets.sarcos import PAGE, sarcos_files
-from lawful.estimators.folds import make_folds
 from lawful.experiments._base import Clock, Options
 from lawful.experiments.sarcos.splits import INPUTS, Split, draw, own_tests
 from lawful.experiments.sarcos.systems import POWERS, PRINTED, SYSTEMS, Found, expected, fit_own, fit_rival, owns, rivals
+from lawful.folds import make_folds
 from lawful.metrics import r2
 
 ARM = "generated arm"
@@ -64,6 +64,10 @@ def describe(data: Bunch) -> list[str]:
     else:
         test = "all rows left are the test set of all torques: the file is too small for 2000 rows a torque"
     return [data.DESCR, f"{N_TRAIN} training rows for each torque and a cloud of outputs, all disjoint; {test}."]
+
+
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return ("n_test", "systems")
 
 
 def cost(configuration: dict[str, Any]) -> float:

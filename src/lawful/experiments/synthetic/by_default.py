@@ -15,13 +15,13 @@ from lawful.decoders import relaxation_path
 from lawful.estimators import ConstrainedRegressor
 from lawful.estimators.candidates import ridge_candidate
 from lawful.estimators.evaluate import Candidate, Evaluator
-from lawful.estimators.folds import make_folds
 from lawful.estimators.selection import HeldOutLoss, choose_law
 from lawful.experiments._base import Clock
 from lawful.experiments.synthetic.coupled import mtrl
 from lawful.experiments.synthetic.draw import Trial
 from lawful.experiments.synthetic.hold_out import RELAXED
 from lawful.experiments.synthetic.kernel import gaussian, number
+from lawful.folds import make_folds
 from lawful.losses import Square
 from lawful.sets import Reals
 from lawful.surrogates import KernelRidge

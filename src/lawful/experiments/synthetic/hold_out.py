@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lawful.estimators.folds import Fold, make_folds
 from lawful.experiments.synthetic._curves import STEPS, relaxed_errors
 from lawful.experiments.synthetic.draw import Trial
 from lawful.experiments.synthetic.kernel import gaussian
+from lawful.folds import Fold, make_folds
 from lawful.losses import Square
 from lawful.losses.objective import TINY
 from lawful.surrogates import KernelRidge
