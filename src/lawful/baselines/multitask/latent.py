@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
-from lawful._checks import number
+from lawful._checks import count, number
 from lawful.baselines.multitask._alternate import ROUNDING
 from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._systems import solve_with_bias
@@ -99,6 +99,7 @@ class LatentTaskStructure(Baseline):
         for name in ("p", "q"):
             if not 1 < number(self, name) <= 2:
                 raise ValueError(f"LatentTaskStructure({name}={getattr(self, name)!r}) will not do; give a number in (1, 2]")
+        rounds = count(self, "max_iter")
         problem = self._problem(X, y, sample_weight)
         groups = self._groups(problem.n_tasks, mu, price)
         self.row_, task = np.nonzero(problem.mask)
@@ -110,8 +111,8 @@ class LatentTaskStructure(Baseline):
         floor = ROUNDING * problem.null_loss
         theta = groups.weights(np.ones((len(groups.tasks), len(K))))
         best, dual, gamma = None, -np.inf, None
-        with tqdm(total=int(self.max_iter), desc="rounds", disable=not self.verbose) as bar:
-            for n_iter in range(1, int(self.max_iter) + 1):  # noqa: B007
+        with tqdm(total=rounds, desc="rounds", disable=not self.verbose) as bar:
+            for n_iter in range(1, rounds + 1):  # noqa: B007
                 C = groups.task_matrices(theta)
                 G = np.einsum("jab,jab->ab", K, C[:, task[:, None], task[None, :]])
                 beta = solve_with_bias(G + np.diag(lam / omega), labels, own if problem.intercept else None)
