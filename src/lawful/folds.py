@@ -37,18 +37,44 @@ def make_folds(cv: Any, X: np.ndarray, observed: np.ndarray, names: list[str], r
         held = deal(observed, places, rng, spare=0)
         folds = [(np.flatnonzero(held == 0), np.flatnonzero(held == 1))] if held.any() else []
     elif hasattr(cv, "split") or np.iterable(cv):
-        pairs = cv.split(X, np.zeros(n)) if hasattr(cv, "split") else cv
         try:
-            folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+            pairs = list(cv.split(X, np.zeros(n)) if hasattr(cv, "split") else cv)
         except (TypeError, ValueError) as error:
             raise ValueError(f"cv={cv!r} will not do ({error}); {ADVICE}") from error
-        folds = [tuple(np.flatnonzero(r) if r.dtype == bool else r for r in fold) for fold in folds]  # type: ignore[misc]
+        if not pairs:
+            raise ValueError(f"cv={cv!r} gives no folds (an iterator gives them only once: pass a list); {ADVICE}")
+        folds = [as_fold(pair, k, n) for k, pair in enumerate(pairs)]
     else:
         raise ValueError(f"cv={cv!r} will not do; {ADVICE}")
     if not folds:
         raise ValueError(f"cv={cv!r} holds out nothing of {n} samples: n_samples={n} is too few; {ADVICE}")
     check_folds(folds, observed, names)
     return folds
+
+
+def as_fold(pair: Any, k: int, n: int) -> Fold:
+    """(train, test) as row numbers; masks of n truth values become the rows they choose."""
+    try:
+        parts = [] if isinstance(pair, str) else [np.asarray(part) for part in pair]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"fold {k} of cv is no pair of row numbers ({error}); {ADVICE}") from error
+    if len(parts) != 2:
+        raise ValueError(f"fold {k} of cv, {pair!r:.60}, is no pair (train, test); {ADVICE}")
+    out = []
+    for part in parts:
+        if part.ndim == 1 and part.size == 0:
+            part = part.astype(int)
+        if part.ndim != 1 or part.dtype.kind not in "biu":
+            raise ValueError(
+                f"fold {k} of cv names its rows by an array of shape {part.shape} and type {part.dtype}; "
+                f"give row numbers, or a mask of {n} truth values"
+            )
+        if part.dtype.kind == "b":
+            if part.size != n:
+                raise ValueError(f"fold {k} of cv has a mask of {part.size} truth values for {n} rows; give one for each")
+            part = np.flatnonzero(part)
+        out.append(part.astype(int))
+    return out[0], out[1]
 
 
 def deal(observed: np.ndarray, labels: np.ndarray, rng: np.random.Generator, spare: int = -1) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Errors that understand missing outputs, and the violation of a law.
 
-NaN in y_true means "not observed" and is left out; NaN in y_pred is an error of the prediction and stays NaN. Every
-function takes `multioutput="average"` (mean over tasks), "pooled" where it makes sense, or "raw" (one number per task).
+NaN in y_true (or a masked entry, or pandas' NA) means "not observed" and is left out; NaN in y_pred is an error of the
+prediction and stays NaN. Every function takes `multioutput="average"` (mean over tasks), "pooled" where it makes sense, or
+"raw" (one number per task).
 `scorer(metric)` turns one into a scikit-learn scorer.
 """
 
@@ -22,7 +23,7 @@ PAIRS_AT_ONCE = 2**20  # of one query, in `rank_loss`
 
 
 def _check(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    y, p = np.asarray(y_true, dtype=float), np.asarray(y_pred, dtype=float)
+    y, p = as_floats(y_true, "y_true"), np.asarray(y_pred, dtype=float)
     if y.shape != p.shape:
         if y.size == p.size and 1 in (y.shape[-1], p.shape[-1]):  # (n,) against (n, 1)
             p = p.reshape(y.shape)

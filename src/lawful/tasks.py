@@ -20,7 +20,9 @@ from sklearn.utils.validation import validate_data
 
 from lawful._array import Array, to_numpy
 
-__all__ = ["Tasks", "check_inputs", "check_outputs", "check_weights", "stack_tasks"]
+__all__ = ["Tasks", "as_floats", "check_inputs", "check_outputs", "check_weights", "stack_tasks"]
+
+SMALLEST, LARGEST = 1e-100, 1e100  # of the largest label of an output: its square and that of its rounding can be represented
 
 
 @dataclass(eq=False)
@@ -62,11 +64,13 @@ class Tasks:
         n, T = Y.shape
         weight = check_weights(sample_weight, n, T)
         observed = ~np.isnan(Y) & (weight > 0)
-        for t in np.flatnonzero(~observed.any(axis=0)):
-            label = names[t] if names else f"y{t + 1}"
-            reason = "all its sample weights are zero" if (~np.isnan(Y[:, t])).any() else "every value is missing"
-            raise ValueError(f"output {label!r} has no observation ({reason}); drop the column or add data for it")
         rows = [np.flatnonzero(observed[:, t]) for t in range(T)]
+        for t, r in enumerate(rows):
+            what = f"output {names[t] if names else f'y{t + 1}'!r}"
+            if not r.size:
+                reason = "all its sample weights are zero" if (~np.isnan(Y[:, t])).any() else "every value is missing"
+                raise ValueError(f"{what} has no observation ({reason}); drop the column or add data for it")
+            check_size(Y[r, t], what)
         y, weights = [Y[r, t] for t, r in enumerate(rows)], [weight[r, t] for t, r in enumerate(rows)]
         return cls(X, y, rows, weights, names, inputs, single)
 
@@ -169,6 +173,16 @@ def check_outputs(Y: Any) -> tuple[np.ndarray, list[str] | None]:
     if np.isinf(values).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64'); use NaN for missing outputs")
     return values, names
+
+
+def check_size(values: np.ndarray, what: str) -> None:
+    """Squares of labels, and the ratios of squares that follow, must neither overflow nor vanish."""
+    size = float(np.abs(values).max())
+    if size > 0 and not SMALLEST <= size <= LARGEST:
+        raise ValueError(
+            f"{what} has values of size {size:.1g}, whose squares leave double precision; "
+            f"rescale it so that its largest value lies between {SMALLEST:g} and {LARGEST:g}"
+        )
 
 
 def as_floats(values: Any, name: str) -> np.ndarray:

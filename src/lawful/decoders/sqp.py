@@ -20,6 +20,7 @@ from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, so
 from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement
+FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
 DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
 
 
@@ -38,13 +39,17 @@ def sequential_quadratic(
     active, part_F, part_C, now, s = xp.arange(n, device=device_of(c)), F, C, c, scale
     rho = xp.zeros_like(c[:, 0])
     lives = xp.full((n,), 2, dtype=xp.int64, device=device_of(c))
+    far = FAR * (peak(c / scale) + peak(F.center / scale) + 1e-300)
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
         new, step, rho = one_step(part_F, part_C, now, s, rho, reach)
-        reached = step <= DONE
+        # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
+        away = ~(peak(new / s) <= far)
+        new = xp.where(away[:, None], now, new)
+        reached = (step <= DONE) & ~away
         stuck = xp.isnan(step)
-        done = reached | (stuck & (lives == 0))
+        done = reached | away | (stuck & (lives == 0))
         again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]
         if again.shape[0]:
             back, _ = restore(part_C.rows(again), take_rows(new, again), take_rows(s, again), tol=1e-9, max_iter=20)
@@ -57,7 +62,7 @@ def sequential_quadratic(
         if finished.shape[0]:
             keep = xp.arange(active.shape[0], device=device_of(c))[~done]
             active = active[~done]
-            now, s, rho, lives = (take_rows(v, keep) for v in (new, s, rho, lives))
+            now, s, rho, lives, far = (take_rows(v, keep) for v in (new, s, rho, lives, far))
             part_F, part_C = part_F.rows(keep), part_C.rows(keep)
         else:
             now = new
@@ -94,7 +99,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     # Where F is flat or concave (scores that do not sum to something positive) a unit curvature keeps steps finite.
     diagonal = xp.where(curvature > 1e-12, curvature, xp.full_like(curvature, 2.0))
     full = None
-    if hasattr(F, "Q"):
+    if hasattr(F, "couples"):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
     S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
     if not hasattr(C, "curvature"):
@@ -106,17 +111,18 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
         else:
             d, nu = quadratic_step(diagonal, full, gradient, L)
         bend = C.curvature(c, nu / L.norm) * s[:, :, None] * s[:, None, :]
-        H = add_diagonal(bend, curvature) if full is None else full + bend
+        exact = F.second(c) * s**2 if hasattr(F, "second") else curvature  # a majoriser bends more than F does
+        H = add_diagonal(bend, exact) if full is None else full + bend
         d, nu = newton_step(diagonal, full, H, gradient, L, S, d, nu)
     d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
-    size = 1 + peak(c / s)
+    size = peak(c / s) + 1e-8 * peak(F.center / s) + 1e-300
     length = peak(d)
     step = length / size
     # No step may leave the region where the linearisation means something.
     d = d * xp.where(step > reach, reach / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
-    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal))  # never cheaper again, else steps undo each other
+    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal) * size)  # never cheaper again, else steps undo each other
     before = F.value(c) + rho * total(positive(L.g, L.n_equal))
-    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * (1 + abs(before)))
+    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * abs(before) + 1e-13 * size**2)
     # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
@@ -163,7 +169,7 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
     for _ in range(8):
         nu = solve(live, S, rhs, ridge)
         left = rhs - mat_vec(S, nu)  # g + A d
-        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12))
+        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12 * peak(rhs)[:, None]))
         unsettled = xp.any(new != live, axis=1)
         if not bool(xp.any(unsettled)):
             return nu

@@ -153,5 +153,9 @@ class Grid:
 def level(kernels: list[Kernel], evaluator: Evaluator) -> np.ndarray:
     """(T,) mean of k(x, x) over the inputs of each task: the scale of lambda."""
     tasks, X = evaluator.tasks, evaluator.tasks.X
-    diagonals = [X[r, r] if isinstance(k, Precomputed) else to_numpy(k.diag(X[r])) for k, r in zip(kernels, tasks.rows)]
-    return np.array([np.average(diagonal, weights=w) or 1.0 for diagonal, w in zip(diagonals, tasks.weights)])
+    precomputed = [isinstance(kernel, Precomputed) for kernel in kernels]
+    diagonals = [
+        np.diagonal(k.gram(X, r)) if given else to_numpy(k.diag(X[r])) for k, r, given in zip(kernels, tasks.rows, precomputed)
+    ]
+    with np.errstate(over="ignore"):  # the factorisation will say that the kernel is infinite
+        return np.array([np.average(diagonal, weights=w) or 1.0 for diagonal, w in zip(diagonals, tasks.weights)])

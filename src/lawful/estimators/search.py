@@ -24,6 +24,7 @@ from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge
+from lawful.tasks import Tasks
 
 FOLDS = 5  # where leave-one-out has no closed form
 CHOICES = {
@@ -200,7 +201,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
 
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
-        tasks = template._read(X, y, sample_weight)
+        tasks = Tasks.read(self, X, y, sample_weight)
         weight = tasks.weight
         cv = self.cv
         if isinstance(cv, str) and cv == "auto":

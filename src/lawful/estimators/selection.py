@@ -28,9 +28,14 @@ class HeldOutLoss:
     """
 
     def __init__(self, scoring: Any, Y: np.ndarray, weight: np.ndarray) -> None:
-        if not (scoring is None or callable(scoring) or scoring in SCORINGS):
+        if not (scoring is None or callable(scoring) or (isinstance(scoring, str) and scoring in SCORINGS)):
             raise ValueError(
                 f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}, or give a function l(c, y) such as Huber()"
+            )
+        if isinstance(scoring, type) or hasattr(scoring, "_score_func"):
+            raise ValueError(
+                f"scoring={scoring!r} scores estimators, and here every held-out label is scored by itself; "
+                f"choose one of {', '.join(SCORINGS)}, or give a function l(c, y) of arrays such as Huber()"
             )
         self.Y, self.weight = Y, weight
         self.scale = np.ones(Y.shape[1])
@@ -55,9 +60,24 @@ class HeldOutLoss:
         """(..., m, T): each label's part of its output's mean error; sums over rows give the error of each output."""
         w, y = self.weight[rows], self.Y[rows]
         seen = w > 0
-        with np.errstate(invalid="ignore"):
-            parts = self.loss(c, np.where(seen, y, 0.0)) * w * self.share
-        return np.where(seen, parts, 0.0)
+        parts = np.where(seen, self._losses(c, np.where(seen, y, 0.0)), 0.0)
+        if not np.isfinite(parts).all():
+            what = "the prediction itself is not finite" if not np.isfinite(c).all() else "use a loss that is finite everywhere"
+            raise ValueError(f"the held-out loss is NaN or infinite for some rows ({what}); nothing can be chosen by it")
+        return parts * w * self.share
+
+    def _losses(self, c: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """l(c, y), which must be a number for every label."""
+        advice = "give a function l(c, y) of arrays that returns the loss of every entry, such as lambda c, y: abs(c - y)"
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.loss(c, y))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"scoring={self.loss!r} fails on arrays of shape {c.shape} ({error}); {advice}") from error
+        if found.shape != c.shape or found.dtype.kind not in "biuf":
+            what = f"{found.dtype} of shape {found.shape} for predictions of shape {c.shape}"
+            raise ValueError(f"scoring={self.loss!r} returned {what}; {advice}")
+        return found
 
     def mean(self, errors: np.ndarray) -> Any:
         """Mean over the outputs that were scored, of errors (..., T)."""

@@ -108,7 +108,7 @@ class Surrogate(BaseEstimator):
     def _need_variance(self) -> None:
         if not hasattr(self, "variance"):
             raise ValueError(
-                f"{type(self).__name__} offers no predictive variance here, and the loss wants one; a KernelRidge on at most 3000 "
+                f"{type(self).__name__} has no predictive variance here, and the loss wants one; a KernelRidge on at most 3000 "
                 'rows with a kernel such as Gaussian(), or Square(confidence="none"), would do'
             )
 

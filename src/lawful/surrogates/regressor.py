@@ -28,6 +28,8 @@ from lawful.tasks import Tasks
 
 __all__ = ["RegressorSurrogate"]
 
+HUGE = 1e100  # inputs whose products leave double precision
+
 
 class RegressorSurrogate(Surrogate):
     """A scikit-learn regressor or pipeline, cloned for each group of tasks.
@@ -109,7 +111,7 @@ def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> A
     """A fitted clone; weights go along only when they say something."""
     target = Y[:, 0] if Y.shape[1] == 1 else Y
     if np.all(weights == weights[0]):
-        return clone(regressor).fit(X, target)
+        return _fitted(regressor, X, target)
     name = type(regressor).__name__
     if isinstance(regressor, Pipeline):
         step, last = regressor.steps[-1]
@@ -121,9 +123,26 @@ def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> A
             f"RegressorSurrogate got unequal sample weights but {name} takes no sample_weight in fit; "
             "equal weights, or a regressor such as Ridge or RandomForestRegressor, would do"
         )
-    return clone(regressor).fit(X, target, **{key: weights})
+    return _fitted(regressor, X, target, **{key: weights})
+
+
+def _fitted(regressor: Any, X: np.ndarray, target: np.ndarray, **options: Any) -> Any:
+    try:
+        return clone(regressor).fit(X, target, **options)
+    except (ValueError, FloatingPointError) as error:
+        size = float(np.abs(X).max())
+        if size < HUGE:
+            raise
+        raise ValueError(
+            f"{type(regressor).__name__} cannot be fitted to inputs of size {size:.1g} ({error}); rescale them, for example "
+            "with make_pipeline(StandardScaler(), ...)"
+        ) from error
 
 
 def _predict(regressor: Any, X: np.ndarray) -> np.ndarray:
-    prediction = np.asarray(regressor.predict(X), dtype=float)
-    return prediction.reshape(X.shape[0], -1)
+    prediction = np.asarray(regressor.predict(X), dtype=float).reshape(X.shape[0], -1)
+    if not np.isfinite(prediction).all():
+        raise ValueError(
+            f"{type(regressor).__name__} predicts NaN or infinity for some inputs; check its parameters and the scale of X"
+        )
+    return prediction

@@ -25,7 +25,7 @@ from lawful.surrogates.exact import Factor, Sample, distinct
 from lawful.surrogates.factorise import make_factor
 from lawful.surrogates.held_out import held_out
 from lawful.surrogates.intercepts import without_base
-from lawful.surrogates.scales import informative, tuned_kernels
+from lawful.surrogates.scales import informative, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam
 from lawful.tasks import Tasks, check_inputs
@@ -101,7 +101,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         kernel = self._given_kernels(len(tasks))
         samples = self._samples(tasks, kernel[0])
         self.lam_ = self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
-        self.kernels_ = tuned_kernels(self, intercept, kernel, X, samples, y, None if self._auto else self.lam_)
+        scaled = [without_unit(v, w) for v, w in zip(y, tasks.weights)]
+        self.kernels_ = tuned_kernels(self, intercept, kernel, X, samples, scaled, None if self._auto else self.lam_)
         self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
@@ -116,7 +117,7 @@ class KernelRidge(RegressorMixin, Surrogate):
             alike = not self._auto and bool(np.all(self.lam_[g] == self.lam_[g[0]]))
             factor = make_factor(self.kernels_[g[0]], sample, intercept, self.lam_[g[0]] if alike else None)
             if self._auto:
-                self.lam_[g] = self._auto_lam(factor, Y)
+                self.lam_[g] = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
             lam = self.lam_[g]
             residuals = factor.loo(Y, lam)
             squares = sample.share[:, None] * sample.spread(sample.weights)[:, None] * residuals**2
@@ -250,9 +251,10 @@ class KernelRidge(RegressorMixin, Surrogate):
                 )
             return n ** powers[self.lam]
         lam = np.asarray(self.lam, dtype=float)
-        if lam.shape not in ((), (1,), n.shape) or not np.all(lam > 0):
+        largest = np.finfo(float).max / max(1.0, float(n.sum()))  # n lambda must be a number too
+        if lam.shape not in ((), (1,), n.shape) or not np.all((lam > 0) & (lam <= largest)):
             raise ValueError(
-                f"KernelRidge needs lam above zero, one or one for each of {len(n)} tasks, got {self.lam!r}; "
+                f"KernelRidge needs lam above zero and finite, one or one for each of {len(n)} tasks, got {self.lam!r}; "
                 "lam='auto' would do"
             )
         return np.broadcast_to(lam, n.shape).copy()
