@@ -83,7 +83,7 @@ class BestMember(Decoder):
             )
             fields = {name: pick(getattr(other, name), getattr(best, name)) for name in FIELDS}
             best = Decoding(**fields | {"margin": margin, "iterations": iterations})
-        return best
+        return best if C.relaxed else best.with_(residual=C.residual(best.c), law_residual=C.law_residual(best.c))
 
 
 def not_quadratic(F: Any) -> list[str]:

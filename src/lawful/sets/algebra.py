@@ -22,13 +22,14 @@ from lawful._array import Array, array_namespace, like, to_numpy
 from lawful.sets.base import TOL, ConstraintSet
 from lawful.sets.cloud import PointCloud
 from lawful.sets.cones import Cone
-from lawful.sets.elementary import Reals, take_columns
+from lawful.sets.elementary import Box, Reals, take_columns
 from lawful.sets.names import names_of_block
 
 
 def _described(part: Any) -> bool:
     """Whether equations and inequalities say all there is to say about the set."""
-    return hasattr(part, "equality") or hasattr(part, "inequality") or isinstance(part, Reals)
+    free = isinstance(part, Reals) or (isinstance(part, Box) and not hasattr(part, "inequality"))
+    return hasattr(part, "equality") or hasattr(part, "inequality") or free
 
 
 def _parts(composed: Any) -> list[Any]:
