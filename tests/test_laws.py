@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful import Equations
+from lawful.sets.laws import derivatives
 from lawful.sets.laws.law import compile_law
+from lawful.sets.laws.program import Directions
 
 RNG = np.random.default_rng(0)
 NAMES = {f"y{t + 1}": ("y", t) for t in range(3)} | {"x1": ("x", 0)}
@@ -219,6 +221,24 @@ def test_long_laws_on_every_library(kind):
     broken = S.values("<=", c, X)
     assert np.isnan(broken[3, 1:]).all() and np.isfinite(broken[:3]).all()
     np.testing.assert_array_equal(np.isnan(np.asarray(S.values("<=", strict.asarray(c), strict.asarray(X)))), np.isnan(broken))
+
+
+@pytest.mark.parametrize("kind", ["=", "<="])
+def test_one_forward_sweep_in_place_of_many_reverse_ones(kind, monkeypatch):
+    T, texts = long_law()
+    texts.append("*".join(f"(1 + y{t + 1}/9)" for t in range(T)) + " = y1")
+    names = {f"y{t + 1}": ("y", t) for t in range(T)} | {"x1": ("x", 0)}
+    c, X = RNG.uniform(0.5, 1.5, (20, T)), RNG.uniform(0.5, 1.5, (20, 1))
+    S = compile_law(texts, names, T, 1)
+    nu = RNG.standard_normal((20, S.count(kind)))
+    J, H = S.jacobian(kind, c, X), S.hessian(kind, c, X, nu)
+    monkeypatch.setattr(derivatives, "BUDGET", 500)
+    forward = pickle.loads(pickle.dumps(S))
+    assert isinstance(forward._program(kind, 1), Directions) and isinstance(forward._program(kind, 2), Directions)
+    np.testing.assert_allclose(forward.jacobian(kind, c, X), J, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(forward.hessian(kind, c, X, nu), H, rtol=1e-10, atol=1e-11)
+    sc, sX, snu = (strict.asarray(a) for a in (c, X, nu))
+    np.testing.assert_allclose(np.asarray(forward.hessian(kind, sc, sX, snu)), H, rtol=1e-10, atol=1e-11)
 
 
 def test_a_value_that_does_not_exist_spoils_only_its_own_sum():

@@ -47,9 +47,9 @@ class Program:
         if mirror and other:
             self.places.append((as_rows([mirror[ordered[k]] for k in other]), as_rows(other)))
 
-    def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
+    def __call__(self, c: Array, X: Array | None, nu: Array | None = None, v: Array | None = None) -> Array:
         """(m, *shape), in the library, type and place of c."""
-        given = {"y": c, "x": X, "nu": nu}
+        given = {"y": c, "x": X, "nu": nu, "v": v}
         if type(c) is np.ndarray:
             return self._numpy(given)
         xp = array_namespace(c)
@@ -111,6 +111,28 @@ class Program:
             block = self.final.anywhere(xp, table)
         whole = xp.broadcast_to(like(self.template, c)[:, None], (self.width, c.shape[0]))
         return xp.matrix_transpose(_put(xp, whole, block, self.places))
+
+
+class Directions:
+    """An array (m, K, T) from a program for the derivatives of K functions in a direction: all T unit vectors, row by row."""
+
+    def __init__(self, graph: Graph, slopes: list[Sum]) -> None:
+        self.program = Program(graph, dict(enumerate(slopes)), (len(slopes),))
+        self.uses = self.program.uses
+
+    def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
+        xp = array_namespace(c)
+        m, T = c.shape
+        unit = xp.eye(T, dtype=c.dtype, device=device_of(c))[None, :, :]
+
+        def spread(values: Array | None) -> Array | None:
+            if values is None:
+                return None
+            return xp.reshape(xp.broadcast_to(values[:, None, :], (m, T, values.shape[1])), (m * T, values.shape[1]))
+
+        v = xp.reshape(xp.broadcast_to(unit, (m, T, T)), (m * T, T))
+        flat = self.program(spread(c), spread(X), spread(nu), v)
+        return xp.matrix_transpose(xp.reshape(flat, (m, T, flat.shape[1])))
 
 
 class _Schedule:
