@@ -16,7 +16,7 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like
 from lawful.sets.laws.graph import VARIABLES, Graph, Sum
-from lawful.sets.laws.steps import Elementwise, Rows, Sums, as_rows, index, take
+from lawful.sets.laws.steps import SMALL, Elementwise, Rows, Sums, as_rows, index, take
 
 CELLS, CUT = 2**16, 128  # a batch is cut to so many cells of the table, but not to fewer points
 NARROW = 16
@@ -46,6 +46,18 @@ class Program:
         other = [k for k, column in enumerate(ordered) if mirror and mirror[column] != column]
         if mirror and other:
             self.places.append((as_rows([mirror[ordered[k]] for k in other]), as_rows(other)))
+        self.matrix, self.shifted = self._as_matrix(), bool(self.template.any())
+
+    def _as_matrix(self) -> np.ndarray | None:
+        """Where all entries are sums of variables of one kind, and not many are zero: variables @ matrix + template."""
+        if self.final is None or self.steps or len(self.inputs) != 1 or len(self.constants):
+            return None
+        if self.rows * self.width > max(SMALL, 6 * self.final.matrix.nnz):
+            return None
+        matrix = np.zeros((self.rows, self.width))
+        for columns, rows in self.places:
+            matrix[:, columns] = self.final.matrix.toarray().T[:, rows]
+        return matrix
 
     def __call__(self, c: Array, X: Array | None, nu: Array | None = None, v: Array | None = None) -> Array:
         """(m, *shape), in the library, type and place of c."""
@@ -66,6 +78,14 @@ class Program:
         m = c.shape[0]
         if self.final is None:
             return np.broadcast_to(self.template.astype(c.dtype, copy=False).reshape(self.shape), (m, *self.shape))
+        if self.matrix is not None:
+            kind, columns, _ = self.inputs[0]
+            used = given[kind][:, columns]
+            if np.isfinite(used).all():
+                product = used @ self.matrix.astype(c.dtype, copy=False)
+                if self.shifted:
+                    product += self.template
+                return product.reshape((m, *self.shape))
         out = np.zeros((m, self.width), dtype=c.dtype)
         if self.fixed.size > NARROW:
             out[:] = self.template
