@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 DATA ?= $(LAWFUL_DATA)
+N ?= 100000
+SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -21,6 +23,9 @@ $(VENV)/.dev: pyproject.toml | $(RUN)
 demo: $(VENV)/.demo  ## circle and lemniscate from 100 noisy points: a table, and a picture in out/
 	$(RUN) examples/demo.py --out out
 
+# The matrices of the tests are small: threads of BLAS would only wait for each other and for the other worker.
+test test-slow test-torch test-data test-browser: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
 	$(RUN) -m pytest -n 2 --dist loadgroup -q
 
@@ -28,7 +33,7 @@ test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
 	$(RUN) -m pytest -n 2 -q -m slow
 
 test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
-	$(RUN) -m pip install --quiet torch==2.13.0
+	$(RUN) -m pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 	$(RUN) -m pytest -q -m torch
 
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
@@ -37,6 +42,9 @@ test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sar
 test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
+
+fuzz: $(VENV)/.dev  ## make fuzz N=100000 SEED=0: random laws and calls against the promise of a certificate per row
+	$(RUN) -m tests.fuzz --n $(N) --seed $(SEED) --jobs 2
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -17,7 +17,7 @@ import numpy as np
 from lawful import ConstrainedRegressor, Equations, PointCloud, Square
 from lawful.datasets import load_distillation, load_sarcos, make_curve
 from lawful.metrics import mean_squared_error, normalized_mse
-from lawful.tasks import split_tasks
+from lawful.tasks import Tasks
 
 CHOICES = [(m, c) for m in ("identity", "variance", "residual", "residual_full") for c in ("scores", "variance")]
 VARIED = [0, 1, 2, 3, 5, 6, 7, 8]  # the distillation output y5 is rounding noise
@@ -25,8 +25,8 @@ VARIED = [0, 1, 2, 3, 5, 6, 7, 8]  # the distillation output y5 is rounding nois
 
 def with_loss(model, loss, X, Y):
     """The same fitted regressions, decoded with another loss."""
-    tasks = split_tasks(Y)
-    loss.calibrate(tasks.y, tasks.rows, tasks.weights, len(X), model.surrogate_)
+    tasks = Tasks.of(X, Y)
+    loss.calibrate(tasks, model.surrogate_)
     other = copy.copy(model)
     other.loss_ = loss
     return other

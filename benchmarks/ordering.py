@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lawful.decoders.arcset import order
+from lawful.decoders.orders import order
 from lawful.rankings import linear_ordering
 
 

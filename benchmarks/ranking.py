@@ -26,10 +26,10 @@ from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
 
 from lawful.datasets import fetch_movielens_100k, movielens_protocol
-from lawful.decoders.arcset import order
+from lawful.decoders.orders import order
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.metrics import rank_loss
-from lawful.surrogates.factors import AveragedFactorization, ItemBias, Popularity, select_factorization
+from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, Popularity, select_factorization
 
 DENOMINATORS = ("N1", "N2", "N3")
 # The paper's estimator, and its vector-valued predecessor in which an unseen comparison is a tie (SELF).

@@ -23,15 +23,14 @@ from lawful.baselines import (
     WienerShrinkage,
     tune,
 )
-from lawful.baselines import _conjugate as conjugate
-from lawful.baselines._alternate import alternate
-from lawful.baselines._conjugate import CGSystem, make_system
-from lawful.baselines._problem import make_problem
-from lawful.baselines._structures import Clusters, Power, Relationship
-from lawful.baselines._systems import DenseSystem, PrimalSystem, SharedSystem
-from lawful.estimators.folds import make_folds
+from lawful.baselines.multitask import _systems as systems
+from lawful.baselines.multitask._alternate import alternate
+from lawful.baselines.multitask._problem import make_problem
+from lawful.baselines.multitask._structures import Clusters, Power, Relationship
+from lawful.baselines.multitask._systems import CGSystem, DenseSystem, PrimalSystem, SharedSystem, make_system
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Linear, Precomputed
-from lawful.tasks import split_tasks
+from lawful.tasks import Tasks
 
 T, D = 4, 3
 W = np.random.default_rng(1).normal(size=(D, 1)) + 0.5 * np.random.default_rng(2).normal(size=(D, T))
@@ -139,7 +138,7 @@ STRUCTURES = [Relationship(T, 0.1, 0.3), Relationship(T, 0.0, 0.3), Clusters(T, 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: type(s).__name__)
 def test_two_starts(structure):
     X, Y = separate()
-    system = make_system(make_problem(X, split_tasks(Y), None, True))
+    system = make_system(make_problem(Tasks.of(X, Y), None, True))
     root = np.random.default_rng(0).normal(size=(T, T))
     starts = [structure.start(), root @ root.T + 0.01 * np.eye(T)]
     found = [alternate(system, structure, 0.1, 1e-7, 2000, C=C) for C in starts]
@@ -189,7 +188,7 @@ def test_systems_agree(data, intercept):
     X, Y = data
     rng = np.random.default_rng(0)
     root = rng.normal(size=(T, 2))
-    problems = [make_problem(X, split_tasks(Y), kernel, intercept) for kernel in (None, linear)]
+    problems = [make_problem(Tasks.of(X, Y), kernel, intercept) for kernel in (None, linear)]
     systems = [PrimalSystem(problems[0], problems[0].features()), DenseSystem(problems[1]), CGSystem(problems[1], tol=1e-13)]
     systems += [SharedSystem(problems[1])] if problems[1].shared else []
     for C in (root @ root.T, np.eye(T) + 2.0):
@@ -203,7 +202,7 @@ def test_systems_agree(data, intercept):
 def test_conjugate_gradients_inside_an_estimator(monkeypatch):
     X, Y = shared(missing=0.3)
     dense = RelationshipLearning(0.1, 0.05, kernel=Gaussian(2.0)).fit(X, Y)
-    monkeypatch.setattr(conjugate, "DENSE_POINTS", 0)
+    monkeypatch.setattr(systems, "DENSE_POINTS", 0)
     iterative = RelationshipLearning(0.1, 0.05, kernel=Gaussian(2.0)).fit(X, Y)
     assert iterative.objective_ == pytest.approx(dense.objective_, rel=2e-5)
     np.testing.assert_allclose(iterative.predict(X), dense.predict(X), atol=1e-2)

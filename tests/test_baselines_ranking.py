@@ -19,10 +19,10 @@ from sklearn.utils.estimator_checks import (
 )
 
 from lawful.baselines.ranking import MatrixFactorizationRanker, PairwiseRanker, Popularity, RankingFeatures, StructuralRanker
-from lawful.baselines.ranking_features import training_features
+from lawful.baselines.ranking.features import training_features
 from lawful.datasets import fetch_movielens_100k, movielens_protocol
 from lawful.metrics import rank_loss
-from lawful.surrogates._ratings import as_ratings, split_profiles
+from lawful.ratings import as_ratings, split_profiles
 
 ITEMS = np.random.default_rng(99).standard_normal((25, 4))
 JOINT = {
@@ -198,8 +198,8 @@ def test_blocks_do_not_matter(monkeypatch):
     X, R, genres = film_data(6)
     model = PairwiseRanker("linear").fit(X, R, item_features=genres)
     whole = model.scores(X, R)
-    monkeypatch.setattr("lawful.baselines._ranking_base.ENTRIES", 100)
-    monkeypatch.setattr("lawful.baselines.ranking_features.BLOCK", 100)
+    monkeypatch.setattr("lawful.baselines.ranking.scorers.ENTRIES", 100)
+    monkeypatch.setattr("lawful.baselines.ranking.features.BLOCK", 100)
     assert np.allclose(model.scores(X, R), whole)
     assert np.allclose(PairwiseRanker("linear").fit(X, R, item_features=genres).coef_, model.coef_)
 
@@ -333,7 +333,6 @@ def test_bad_data(name):
         (PairwiseRanker(n_parts=0), "whole number"),
         (PairwiseRanker(weights="users"), "weights='users' is unknown"),
         (PairwiseRanker(features=RankingFeatures(damping=0)), "damping"),
-        (StructuralRanker(solver="simplex"), "solver='simplex' is unknown"),
         (StructuralRanker(lam=-1), "number above 0"),
         (Popularity("median"), "statistic='median' is unknown"),
         (Popularity(damping=-1), "0 or above"),
@@ -379,7 +378,7 @@ def test_bad_features():
 
 def test_progress_is_shown(capsys):
     X, R, *_ = scorer_data(15)
-    for model in (PairwiseRanker("hinge"), StructuralRanker(), StructuralRanker(solver="cutting_plane", lam=1e-3)):
+    for model in (PairwiseRanker("hinge"), StructuralRanker(), StructuralRanker(lam=1e-3)):
         model.set_params(verbose=1, features=joint, n_parts=1).fit(X, R)
         assert "gap" in capsys.readouterr().err
         model.set_params(verbose=0).fit(X, R)

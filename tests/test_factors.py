@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from lawful.surrogates.factors import (
+from lawful.surrogates.pairs.factorisation import (
     AveragedFactorization,
     ItemBias,
     MatrixFactorization,

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from lawful import Box, ConstrainedRegressor, Equations, KernelRidge, Sphere
 from lawful.kernels import Gaussian
-from lawful.metrics import constraint_violation, explained_variance, mean_squared_error, normalized_mse, scorer
+from lawful.metrics import constraint_violation, mean_squared_error, normalized_mse, r2, scorer
 
 RNG = np.random.default_rng(0)
 Y, P, W = RNG.standard_normal((30, 3)), RNG.standard_normal((30, 3)), RNG.uniform(0, 2, 30)
@@ -24,8 +24,8 @@ def test_complete_labels_agree_with_scikit_learn(weight):
     raw = {"sample_weight": weight, "multioutput": "raw_values"}
     np.testing.assert_allclose(mean_squared_error(Y, P, sample_weight=weight), sklearn_mse(Y, P, sample_weight=weight))
     np.testing.assert_allclose(mean_squared_error(Y, P, sample_weight=weight, multioutput="raw"), sklearn_mse(Y, P, **raw))
-    np.testing.assert_allclose(explained_variance(Y, P, sample_weight=weight), r2_score(Y, P, sample_weight=weight))
-    np.testing.assert_allclose(explained_variance(Y, P, sample_weight=weight, multioutput="raw"), r2_score(Y, P, **raw))
+    np.testing.assert_allclose(r2(Y, P, sample_weight=weight), r2_score(Y, P, sample_weight=weight))
+    np.testing.assert_allclose(r2(Y, P, sample_weight=weight, multioutput="raw"), r2_score(Y, P, **raw))
     np.testing.assert_allclose(
         normalized_mse(Y[:, 0], P[:, 0], sample_weight=weight), 1 - r2_score(Y[:, 0], P[:, 0], sample_weight=weight)
     )
@@ -36,12 +36,12 @@ def test_missing_labels_are_left_out_task_by_task(weight):
     w = np.ones((30, 3)) if weight is None else np.broadcast_to(weight.T, (3, 30)).T
     seen = [~np.isnan(GAPS[:, t]) for t in range(3)]
     each = [sklearn_mse(GAPS[s, t], P[s, t], sample_weight=w[s, t]) for t, s in enumerate(seen)]
-    r2 = [r2_score(GAPS[s, t], P[s, t], sample_weight=w[s, t]) for t, s in enumerate(seen)]
+    expected = [r2_score(GAPS[s, t], P[s, t], sample_weight=w[s, t]) for t, s in enumerate(seen)]
     options = {"sample_weight": weight}
     np.testing.assert_allclose(mean_squared_error(GAPS, P, **options, multioutput="raw"), each)
     np.testing.assert_allclose(mean_squared_error(GAPS, P, **options), np.mean(each))
-    np.testing.assert_allclose(explained_variance(GAPS, P, **options, multioutput="raw"), r2)
-    np.testing.assert_allclose(normalized_mse(GAPS, P, **options), 1 - np.mean(r2))
+    np.testing.assert_allclose(r2(GAPS, P, **options, multioutput="raw"), expected)
+    np.testing.assert_allclose(normalized_mse(GAPS, P, **options), 1 - np.mean(expected))
     totals = [w[s, t].sum() for t, s in enumerate(seen)]
     np.testing.assert_allclose(mean_squared_error(GAPS, P, **options, multioutput="pooled"), np.average(each, weights=totals))
 
@@ -49,7 +49,7 @@ def test_missing_labels_are_left_out_task_by_task(weight):
 def test_pooled_ratio_is_a_ratio_of_sums():
     errors, spread = ((Y - P) ** 2).sum(), ((Y - Y.mean(0)) ** 2).sum()
     np.testing.assert_allclose(normalized_mse(Y, P, multioutput="pooled"), errors / spread)
-    np.testing.assert_allclose(explained_variance(Y, P, multioutput="pooled"), 1 - errors / spread)
+    np.testing.assert_allclose(r2(Y, P, multioutput="pooled"), 1 - errors / spread)
 
 
 def test_constant_outputs_have_no_variance_to_explain():
@@ -61,14 +61,14 @@ def test_constant_outputs_have_no_variance_to_explain():
 def test_a_failed_prediction_is_not_hidden():
     p = P.copy()
     p[0, 1] = np.nan
-    assert np.isnan(mean_squared_error(Y, p)) and np.isnan(explained_variance(Y, p))
+    assert np.isnan(mean_squared_error(Y, p)) and np.isnan(r2(Y, p))
     np.testing.assert_array_equal(np.isnan(mean_squared_error(Y, p, multioutput="raw")), [False, True, False])
     hidden = Y.copy()
     hidden[0, 1] = np.nan
     assert np.isfinite(mean_squared_error(hidden, p))
 
 
-@pytest.mark.parametrize("metric", [mean_squared_error, normalized_mse, explained_variance])
+@pytest.mark.parametrize("metric", [mean_squared_error, normalized_mse, r2])
 def test_bad_arguments(metric):
     with pytest.raises(ValueError, match="must agree"):
         metric(Y, P[:, :2])
@@ -99,7 +99,7 @@ def test_scorers_work_in_cross_validation_with_missing_labels():
     order = RNG.permutation(60)
     errors = cross_val_score(model, x[order], y[order], scoring=scorer(mean_squared_error), cv=4)
     assert errors.shape == (4,) and (errors <= 0).all() and (errors > -1e-3).all()
-    good = cross_val_score(model, x[order], y[order], scoring=scorer(explained_variance, greater_is_better=True), cv=4)
+    good = cross_val_score(model, x[order], y[order], scoring=scorer(r2, greater_is_better=True), cv=4)
     assert (good > 0.99).all()
     raw = scorer(mean_squared_error, multioutput="pooled")(model.fit(x, y), x, y)
     assert -1e-3 < raw <= 0

@@ -13,9 +13,10 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from lawful.datasets import fetch_movielens_100k, movielens, movielens_protocol
-from lawful.datasets.queries import demographics, similarity
-from lawful.surrogates.factors import MatrixFactorization
-from lawful.surrogates.priors import FactorPrior, make_prior
+from lawful.datasets.queries import demographics
+from lawful.ratings import similarity
+from lawful.surrogates.pairs.factorisation import MatrixFactorization
+from lawful.surrogates.pairs.priors import FactorPrior, make_prior
 
 
 def people(n=60, D=20, seed=0):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lawful.decoders import ordering_ip
-from lawful.decoders._order_bounds import packed_triangles
-from lawful.decoders._ordering import insertion_order
-from lawful.decoders.arcset import ArcSet, net_costs, order
+from lawful.decoders.arcset import ArcSet, net_costs
+from lawful.decoders.orders import _exact, order
+from lawful.decoders.orders._bounds import packed_triangles
+from lawful.decoders.orders._insertion import insertion_order
 from lawful.losses import Hinge, Logistic, Objective, Quadratic
 from lawful.rankings import linear_ordering, minimum_feedback_arc_set
 from lawful.sets.rankings import Rankings
@@ -59,10 +59,10 @@ def matrices(n, seed, D=(2, 9)):
         yield kinds[t % 4]
 
 
-@pytest.mark.parametrize("few", [2, ordering_ip.SUBSETS])
+@pytest.mark.parametrize("few", [2, _exact.SUBSETS])
 def test_exact_equals_brute_force(few, monkeypatch):
     """200 matrices; with few = 2 the integer programme does the work, else dynamic programming does."""
-    monkeypatch.setattr(ordering_ip, "SUBSETS", few)
+    monkeypatch.setattr(_exact, "SUBSETS", few)
     for S in matrices(200, seed=few):
         best, found = optimum(S), order(S, "exact")
         assert found.objective == pytest.approx(best, rel=1e-9, abs=1e-9 * np.abs(S).max())
@@ -97,13 +97,13 @@ def test_components_violate_nothing_between_them():
         for p, q in zip(cycle, cycle[1:] + cycle[:1]):
             W[p, q] = 2.0
     W[np.ix_([4, 1, 6], [0, 5, 2, 3])] = 0.1
-    parts = ordering_ip.components(W - W.T)
+    parts = _exact.components(W - W.T)
     assert [list(part) for part in parts] == [[1, 4, 6], [0, 2, 3, 5]]
     assert order(W, "exact").objective == pytest.approx(2.0)  # weights of the skew part are half of W's
 
 
 def test_bounds_never_exceed_the_optimum(monkeypatch):
-    monkeypatch.setattr(ordering_ip, "SUBSETS", 2)
+    monkeypatch.setattr(_exact, "SUBSETS", 2)
     rng = np.random.default_rng(7)
     tight = 0
     for S in matrices(120, seed=8, D=(3, 9)):
@@ -114,7 +114,7 @@ def test_bounds_never_exceed_the_optimum(monkeypatch):
             for start in (guess, rng.permutation(len(S))):  # any order will do
                 for visits in (1, 50, 10**6):
                     assert 0 <= packed_triangles(A, start, top, visits) <= best + slack
-        relaxed = ordering_ip.exact_order(A, guess, relaxed=True).bound
+        relaxed = _exact.exact_order(A, guess, relaxed=True).bound
         assert relaxed <= best + slack
         assert packed_triangles(A, guess, max(top, 1e-300), 10**6) <= relaxed + slack
         tight += relaxed >= best - slack

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from lawful import ConstrainedRanker
-from lawful.baselines._pair_svm import hinge_dual
-from lawful.baselines.pair_classifiers import PairwiseClassifiers, pair_loss, rated_pairs
+from lawful.baselines.ranking._machines import hinge_dual
+from lawful.baselines.ranking.classifiers import PairwiseClassifiers, pair_loss, rated_pairs
 from lawful.datasets import movielens_protocol
 from lawful.datasets.ratings import make_ratings
 from lawful.metrics import rank_loss

@@ -9,11 +9,12 @@ from sklearn.kernel_ridge import KernelRidge as Reference
 from sklearn.metrics.pairwise import rbf_kernel
 
 from lawful.kernels import Gaussian, Linear, Precomputed
-from lawful.surrogates import _pair_skew, _pair_table
-from lawful.surrogates._pair_table import cut
-from lawful.surrogates._pair_targets import net, potentials, read_comparisons, spread
-from lawful.surrogates._ratings import as_ratings
-from lawful.surrogates.pairwise import PairwiseRidge
+from lawful.ratings import as_ratings
+from lawful.surrogates.pairs import _table, objective
+from lawful.surrogates.pairs._table import cut
+from lawful.surrogates.pairs._targets import net, spread
+from lawful.surrogates.pairs.comparisons import potentials, read_comparisons
+from lawful.surrogates.pairs.pairwise import PairwiseRidge
 
 
 def linear(A, B):
@@ -51,7 +52,11 @@ def literal(X, R, X_new, kernel, ridge, constant=1.0, target=lambda y: y, shift=
 
 
 def skews(model, X, **options):
-    return np.array(model.each_skew(lambda i, S: S.copy(), X, **options))
+    F, found = model.objective(X, **options), []
+    with F.threads() as threads:
+        for rows, skew in F.skews(threads):
+            found += threads.map(lambda i, skew=skew: skew(i).copy(), rows)
+    return np.array(found)
 
 
 class Shifts:
@@ -200,7 +205,7 @@ def test_streamed_is_stored():
 
 def test_threads_change_nothing(monkeypatch):
     X, R, X_new = draw(n=60, D=40, seed=12)
-    monkeypatch.setattr(_pair_skew, "SMALL", 0)
+    monkeypatch.setattr(objective, "SMALL", 0)
     one = PairwiseRidge("item_bias", n_jobs=1).fit(X, R)
     four = PairwiseRidge("item_bias", n_jobs=4).fit(X, R)
     assert np.array_equal(one.table_.coef, four.table_.coef)
@@ -374,7 +379,7 @@ def test_more_queries_than_short_integers_can_count(monkeypatch):
     """The same kernels, compiled for wide indices."""
     X, R, X_new = draw(seed=28)
     narrow = PairwiseRidge("item_bias").fit(X, R)
-    monkeypatch.setattr(_pair_table, "user_type", lambda n: np.int32)
+    monkeypatch.setattr(_table, "user_type", lambda n: np.int32)
     wide = PairwiseRidge("item_bias").fit(X, R)
     assert (narrow.table_.users.dtype, wide.table_.users.dtype) == (np.uint16, np.int32)
     assert np.array_equal(skews(narrow, X_new), skews(wide, X_new))

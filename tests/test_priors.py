@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lawful.surrogates.factors import AveragedFactorization, ItemBias, MatrixFactorization
-from lawful.surrogates.priors import CrossFitted, FactorPrior, Prior, make_prior
+from lawful.surrogates.pairs.factorisation import AveragedFactorization, ItemBias, MatrixFactorization
+from lawful.surrogates.pairs.priors import CrossFitted, FactorPrior, Prior, make_prior
 
 
 def problem(n=50, D=14, seed=0, density=0.5):

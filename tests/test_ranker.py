@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import (
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.kernels import Gaussian, Precomputed
 from lawful.metrics import rank_loss
-from lawful.surrogates._ratings import as_ratings
+from lawful.ratings import as_ratings
 
 PAPER = {"prior": None, "similarity": 0, "ridge": "n_lambda", "targets": "difference", "pair_weight": None}
 
@@ -216,7 +216,9 @@ def test_score_is_one_minus_the_normalised_loss():
         if total:
             losses.append(lost / total)
     assert ranker.score(X_new, R_new) == pytest.approx(1 - np.mean(losses))
-    assert np.isnan(ranker.score(X_new, np.full((20, 6), 3.0)))  # nothing but ties: no loss to speak of
+    for truth in (np.full((20, 6), 3.0), np.full((20, 6), np.nan)):  # nothing but ties, nothing at all: no loss to speak of
+        with pytest.raises(ValueError, match="nothing to order"):
+            ranker.score(X_new, truth)
 
 
 # ---------------------------------------------------------------------------------------------- odd but right

@@ -53,6 +53,7 @@ def test_results_are_complete(name):
     asked = run["asked"]
     assert asked["experiment"] == name and asked["trials"] == 10 and not asked["quick"]
     assert all(dumps(row) == line for row, line in zip(rows, lines)), "rows are as they were written"
+    assert all(set(EXPERIMENTS[name].fields(row)) <= set(row["results"]) for row in rows)
     for session in run["sessions"]:
         assert session["command"].startswith(f"lawful reproduce {name} --trials 10 --seed {asked['seed']}")
         assert {"python", "lawful", "numpy", "scipy", "scikit-learn"} <= set(session["versions"])

@@ -6,9 +6,15 @@ import numpy as np
 import pandas
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ParameterGrid, ShuffleSplit, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from lawful import (
+    Ball,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
     Equations,
@@ -23,9 +29,12 @@ from lawful import (
 )
 from lawful.datasets import make_curve
 from lawful.decoders import decode
-from lawful.estimators.folds import make_folds
-from lawful.estimators.selection import GridEdgeWarning, choose_law
+from lawful.estimators.evaluate import Evaluator
+from lawful.estimators.selection import GridEdgeWarning, HeldOutLoss, choose_law
+from lawful.folds import make_folds
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Precomputed
+from lawful.surrogates import RegressorSurrogate, Surrogate
+from lawful.tasks import Tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore::lawful.estimators.selection.GridEdgeWarning")
 
@@ -209,6 +218,130 @@ def test_smooth_kernels_are_searched_through_few_features():
             full = make()
         np.testing.assert_allclose(few.cv_results_["error"], full.cv_results_["error"], rtol=1e-6)
         assert few.best_params_["lam"] == pytest.approx(full.best_params_["lam"])
+
+
+@pytest.mark.parametrize("select_on", ["unconstrained", "constrained"])
+def test_sets_are_fitted_without_the_labels_they_are_judged_on(select_on):
+    """A cloud of the training labels: were it to hold the held-out ones too, it would look better than any refit."""
+    X, Y = circle(40)
+    model = ConstrainedRegressorCV(PointCloud(), kernels=KERNELS[:1], lams=[1e-3], cv=4, select_on=select_on).fit(X, Y)
+    folds = make_folds(4, X, ~np.isnan(Y), ["a", "b"])
+    errors = brute(model, X, Y, np.ones(Y.shape), folds, KERNELS[0], True, 1e-3, PointCloud())
+    found = rows_of(model, law="exact")[0].reshape(-1, 2)
+    np.testing.assert_allclose(found, np.tile(errors, (len(found), 1)), rtol=1e-8)
+    assert model.best_error_ == pytest.approx(errors.mean())
+
+
+def test_leave_one_out_never_offers_a_row_its_own_label():
+    rng = np.random.default_rng(0)
+    X, Y = rng.uniform(-1, 1, (40, 1)), rng.standard_normal((40, 2))
+    X[7] = X[3]  # left out together
+    judge = Evaluator(
+        Tasks.of(X, Y), PointCloud(), Square(), None, None, HeldOutLoss(None, Y, np.ones(Y.shape)), np.empty(0), np.empty(0), ""
+    )
+    (parts,) = judge.laws
+    assert sorted(np.concatenate([places for places, _ in parts])) == list(range(40))
+    for places, law in parts:
+        assert not {tuple(y) for y in Y[places]} & {tuple(p) for p in law.points_}
+        assert (3 in places) == (7 in places)
+
+
+class Means(Surrogate):
+    """The least a surrogate can do: predict the weighted mean of every task, to a power."""
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def fit_tasks(self, tasks):
+        self.means_ = [np.average(z, axis=0, weights=w) ** self.power for z, w in zip(tasks.Z, tasks.weights)]
+        self._residuals = [y - np.average(y, weights=w) for y, w in zip(tasks.y, tasks.weights)]
+        return self
+
+    def predict_tasks(self, X):
+        return [np.tile(m, (len(X), 1)) for m in self.means_]
+
+    def residuals(self):
+        return self._residuals
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "grid"),
+    [
+        (LinearRegression(), None),
+        (Ridge(), {"alpha": [1e-3, 1.0, 100.0]}),
+        (make_pipeline(StandardScaler(), KNeighborsRegressor()), [{"kneighborsregressor__n_neighbors": [2, 5, 12]}]),
+        (SVR(), {"C": [0.1, 10.0], "epsilon": [0.01, 0.5]}),
+        (Means(), {"power": [1.0, 2.0]}),
+        (RegressorSurrogate(Ridge(), cv=3), {"regressor__alpha": [1e-3, 100.0]}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("select_on", ["unconstrained", "constrained"])
+def test_any_surrogate_is_searched(surrogate, grid, select_on):
+    X, Y = circle(30, missing=0.2)
+    law = Ball(0.9)
+    model = ConstrainedRegressorCV(law, surrogate=surrogate, grid=grid, mus=[0.3], select_on=select_on, random_state=1).fit(
+        X, Y
+    )
+    folds = make_folds(5, X, ~np.isnan(Y), ["a", "b"], 1)  # no closed form: five folds
+    risks = []
+    settings = list(ParameterGrid(grid or {}))
+    laws = [law, Penalized(law, 0.3)]
+    for setting in settings:
+        one = clone(surrogate).set_params(**setting)
+        tables = []
+        for candidate in laws if select_on == "constrained" else [None]:
+            losses, seen = np.zeros(2), np.zeros(2)
+            for train, test in folds:
+                refit = ConstrainedRegressor(candidate, surrogate=one).fit(X[train], Y[train])
+                p = refit.predict(X[test])
+                losses += np.nansum((p - Y[test]) ** 2, axis=0)
+                seen += (~np.isnan(Y[test])).sum(axis=0)
+            tables.append((losses / seen / np.nanvar(Y, axis=0)).mean())
+        risks.append(min(tables))
+    best = settings[int(np.argmin(risks))]
+    assert {key: model.best_params_[key] for key in best} == best
+    if select_on == "unconstrained":
+        found = model.cv_results_["mean_error"][model.cv_results_["law"] == "none"]
+        np.testing.assert_allclose(found, np.repeat(risks, 2), rtol=1e-8)
+    direct = ConstrainedRegressor(model.best_estimator_.constraint, surrogate=clone(surrogate).set_params(**best)).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), direct.predict(X))
+    assert not hasattr(model, "lam_path_")
+
+
+def test_leave_one_out_of_any_surrogate_refits():
+    X, Y = circle(15)
+    model = ConstrainedRegressorCV(surrogate=Ridge(0.1), cv="loo").fit(X, Y)
+    p = cross_val_predict(Ridge(0.1), X, Y, cv=LeaveOneOut())
+    np.testing.assert_allclose(model.best_error_, np.mean(np.mean((p - Y) ** 2, axis=0) / np.var(Y, axis=0)), rtol=1e-8)
+
+
+def test_a_given_ridge_keeps_its_other_parameters():
+    X, Y = circle(25)
+    ridge = KernelRidge(scales="shared", max_tuning_rows=20)
+    model = ConstrainedRegressorCV(Sphere(), surrogate=ridge, cv=3).fit(X, Y)
+    chosen = model.best_estimator_.surrogate_
+    assert chosen.scales == "shared" and chosen.max_tuning_rows == 20
+    assert isinstance(model.best_params_["kernel"], Gaussian)
+    assert ridge.kernel is None  # the user's own is untouched
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"surrogate": Ridge(), "kernels": [1.0]}, "kernels belong to a KernelRidge"),
+        ({"surrogate": Ridge(), "lams": np.array([1.0, 2.0]), "intercepts": False}, "lams and intercepts belong"),
+        ({"grid": {"alpha": [1.0]}}, "grid is for surrogates other than KernelRidge"),
+        ({"surrogate": Ridge(), "grid": {"gamma": [1.0]}}, "grid names gamma, which Ridge does not have"),
+        ({"surrogate": Ridge(), "grid": 3}, "no grid of parameters"),
+        ({"surrogate": Ridge(), "grid": {"alpha": []}}, "no grid of parameters"),
+        ({"surrogate": Ridge(), "loss": Square(confidence="variance")}, "predictive variance"),
+    ],
+)
+def test_what_other_surrogates_cannot_have(options, words):
+    X, Y = circle(20)
+    with pytest.raises(ValueError, match=words):
+        ConstrainedRegressorCV(Sphere(), **options).fit(X, Y)
 
 
 def test_other_losses_and_scorings():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lawful import ConstrainedRegressor, ConstrainedRegressorCV, KernelRidge, Reals
+from lawful.kernels import Gaussian
 
 ESTIMATORS = [
     ConstrainedRegressor(),
-    ConstrainedRegressor(Reals(), surrogate=KernelRidge(lam=0.003)),
+    ConstrainedRegressor(Reals(), surrogate=KernelRidge(Gaussian(2.0), lam=0.003)),
     ConstrainedRegressorCV(),
     ConstrainedRegressorCV(kernels=[0.5, 2.0], mus=[0.1, 1.0], cv=2, select_on="constrained"),
 ]

@@ -18,11 +18,12 @@ from lawful.experiments._store import Store, StoreError, dumps, flat, read_lines
 
 PLAN = [{"n": n, "trial": k} for k in range(2) for n in (10, 20)]
 ASKED = {"experiment": "toy", "seed": 0, "trials": 2}
+SESSION = {"command": "toy", "versions": {}, "machine": "m", "n_jobs": 1}
 TIMES = {"seconds": 1.0, "parts": {}, "peak_mb": 1.0, "at": 1.0}
 
 
 def fill(store, configurations):
-    store.begin({"command": "toy"})
+    store.begin(SESSION)
     for c in configurations:
         store.add(c, {"mse": c["n"] / 3}, TIMES)
 
@@ -92,6 +93,120 @@ def test_strange_files_are_refused(tmp_path):
         (tmp_path / "rows.jsonl").write_text(text)
         with pytest.raises(StoreError, match=message), Store(tmp_path, ASKED, PLAN, resume=True):
             pass
+
+
+GOOD = dumps({**PLAN[0], "results": {"mse": 10 / 3}}) + "\n"
+LATER = dumps({**PLAN[2], "results": {"mse": 1.0}}) + "\n"
+DAMAGED_ROWS = {
+    "not UTF-8": (b'{"n":20,"results":{"mse":"\xff\xfe"},"trial":0}\n', "line 2 is not UTF-8"),
+    "half a character": (b'{"n":20,"results":{"mse":"\\ud800"},"trial":0}\n', "line 2 is not UTF-8"),
+    "zeros": (b"\0" * 40 + b"\n", "line 2 is not JSON"),
+    "half a row": (b'{"n":20,"results":{"mse"\n', "line 2 is not JSON"),
+    "an empty line": (b"\n", "line 2 is empty"),
+    "a number": (b"5\n", "line 2 is 5, not a row"),
+    "a list": (b"[1,2]\n", r"line 2 is \[1,2\], not a row"),
+    "NaN": (b'{"n":20,"results":{"mse":NaN},"trial":0}\n', "line 2 is no JSON of ours"),
+    "too deep": (b"[" * 100_000 + b"]" * 100_000 + b"\n", "line 2 is no JSON of ours"),
+    "no results": (b'{"n":20,"trial":0}\n', "line 2 lacks 'results'"),
+    "results that are none": (b'{"n":20,"results":7,"trial":0}\n', "line 2 has 7 as 'results'"),
+    "no mse": (b'{"n":20,"results":{"r2":1},"trial":0}\n', "line 2 lacks 'mse'"),
+    "no trial": (b'{"n":20,"results":{"mse":1}}\n', "line 2 holds a row that is not planned"),
+    "two of them": (b"5\n6\n", "line 2 is 5, not a row; line 3 is 6, not a row"),
+    "many": (b"5\n" * 9, "line 6 is 5, not a row; and 4 more"),
+}
+
+
+def toy(folder, resume=True):
+    return Store(folder, ASKED, PLAN, resume=resume, fields=lambda c: ("mse",))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+@pytest.mark.parametrize(("line", "message"), DAMAGED_ROWS.values(), ids=DAMAGED_ROWS)
+def test_a_damaged_row_is_named_and_no_other_is_lost(tmp_path, line, message):
+    with toy(tmp_path, resume=False) as store:
+        fill(store, PLAN[:1])
+    (tmp_path / "rows.jsonl").write_bytes(GOOD.encode() + line + LATER.encode() + b'{"torn')
+    before = contents(tmp_path)
+    for open_store in (lambda: toy(tmp_path).check(), lambda: toy(tmp_path).__enter__()):
+        with pytest.raises(
+            StoreError, match=rf"rows.jsonl: .*{message}.*delete the damaged lines.*the other 2 are good"
+        ) as error:
+            open_store()
+        assert error.value.__cause__ is None
+    assert contents(tmp_path) == before
+    (tmp_path / "rows.jsonl").write_bytes((GOOD + LATER).encode())  # as the message says
+    with toy(tmp_path) as store:
+        assert store.todo() == [PLAN[1], PLAN[3]]
+
+
+DAMAGED_RUNS = {
+    "empty": ("", "is empty"),
+    "half": ('{"asked": {"exp', "is not JSON"),
+    "not UTF-8": (b"\xff\xfe{}", "is not UTF-8"),
+    "a list": ("[]", r"is \[\], not a run"),
+    "nothing in it": ("{}", "lacks 'asked'"),
+    "asked for a number": ('{"asked": 3, "sessions": []}', "has 3 as 'asked'"),
+    "no sessions": (dumps({"asked": ASKED}), "lacks 'sessions'"),
+    "a session that is a number": (dumps({"asked": ASKED, "sessions": [4]}), "is 4, not a session"),
+    "a session without versions": (dumps({"asked": ASKED, "sessions": [{"command": "toy"}]}), "lacks 'versions'"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), DAMAGED_RUNS.values(), ids=DAMAGED_RUNS)
+def test_a_damaged_run_is_named_and_its_rows_are_kept(tmp_path, text, message):
+    with toy(tmp_path, resume=False) as store:
+        fill(store, PLAN[:2])
+    (tmp_path / "run.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = contents(tmp_path)
+    for open_store in (lambda: toy(tmp_path).check(), lambda: toy(tmp_path).__enter__()):
+        with pytest.raises(StoreError, match=f"run.json {message}.*or delete it and give the command"):
+            open_store()
+    assert contents(tmp_path) == before
+    (tmp_path / "run.json").unlink()  # as the message says
+    with pytest.raises(StoreError, match="add --resume"):
+        toy(tmp_path, resume=False).check()
+    with toy(tmp_path) as store:
+        assert store.todo() == PLAN[2:] and store.sessions == []
+        fill(store, store.todo())
+        assert len(store.finish()) == 4
+    assert json.loads((tmp_path / "run.json").read_text())["asked"] == ASKED
+
+
+@pytest.mark.parametrize("trials", ["two", None, [2]])
+def test_trials_that_are_no_number_are_another_request(tmp_path, trials):
+    with toy(tmp_path, resume=False) as store:
+        fill(store, PLAN[:1])
+    (tmp_path / "run.json").write_text(dumps({"asked": {**ASKED, "trials": trials}, "sessions": [SESSION]}))
+    with pytest.raises(StoreError, match="trials was"):
+        toy(tmp_path).check()
+
+
+DAMAGED_TIMES = {
+    "not UTF-8": (b"\xff", "is not UTF-8"),
+    "a number": (b"3", "is 3, not the times"),
+    "no session": (b'{"at":1}', "lacks 'session'"),
+    "an empty line": (b"", "is empty"),
+    "a word for seconds": (dumps({"session": 0, **TIMES, "parts": {"STL": "long"}}).encode(), "has \"long\" as 'STL'"),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), DAMAGED_TIMES.values(), ids=DAMAGED_TIMES)
+def test_damaged_times_are_named_and_cost_no_row(tmp_path, line, message):
+    with toy(tmp_path, resume=False) as store:
+        fill(store, PLAN[:2])
+    times = tmp_path / "times.jsonl"
+    first, second = times.read_bytes().splitlines(keepends=True)
+    times.write_bytes(first + line + b"\n" + second)
+    before = contents(tmp_path)
+    with pytest.raises(StoreError, match=f"times.jsonl: line 2 {message}.*nothing but the times of the deleted ones is lost"):
+        toy(tmp_path).__enter__()
+    assert contents(tmp_path) == before
+    times.write_bytes(first + second)
+    with toy(tmp_path) as store:
+        assert store.todo() == PLAN[2:] and len(store.times()) == 2
 
 
 def test_two_writers_at_once_are_refused(tmp_path):

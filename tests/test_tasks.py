@@ -8,19 +8,19 @@ import pytest
 
 from lawful import ConstrainedRegressor, KernelRidge, stack_tasks
 from lawful.kernels import Gaussian
-from lawful.tasks import check_outputs, check_weights, split_tasks
+from lawful.tasks import Tasks, check_outputs, check_weights
 
 NAN = np.nan
 
 
-def test_split_tasks_keeps_observed_rows_of_positive_weight():
+def test_tasks_keep_observed_rows_of_positive_weight():
     Y = np.array([[1.0, NAN], [2.0, 5.0], [3.0, 6.0]])
-    tasks = split_tasks(Y, None, [1.0, 2.0, 0.0])
+    tasks = Tasks.of(Y, Y, [1.0, 2.0, 0.0])
     np.testing.assert_array_equal(tasks.rows[0], [0, 1])
     np.testing.assert_array_equal(tasks.rows[1], [1])
     np.testing.assert_array_equal(tasks.y[0], [1.0, 2.0])
     np.testing.assert_array_equal(tasks.weights[0], [1.0, 2.0])
-    per_task = split_tasks(Y, None, [[0.0, 1.0], [1.0, 1.0], [1.0, 3.0]])
+    per_task = Tasks.of(Y, Y, [[0.0, 1.0], [1.0, 1.0], [1.0, 3.0]])
     np.testing.assert_array_equal(per_task.rows[0], [1, 2])
     np.testing.assert_array_equal(per_task.weights[1], [1.0, 3.0])
 
@@ -28,7 +28,7 @@ def test_split_tasks_keeps_observed_rows_of_positive_weight():
 @pytest.mark.parametrize(
     "Y, names, weight, message",
     [
-        ([[1.0, NAN], [2.0, NAN]], None, None, r"output 'y2' has no observation \(every value is NaN\)"),
+        ([[1.0, NAN], [2.0, NAN]], None, None, r"output 'y2' has no observation \(every value is missing\)"),
         ([[1.0, NAN], [2.0, NAN]], ["heat", "mass"], None, "output 'mass' has no observation"),
         ([[1.0, 2.0], [2.0, 3.0]], None, [[1.0, 0.0], [1.0, 0.0]], "all its sample weights are zero"),
         ([[1.0], [2.0]], None, [0.0, 0.0], "all sample weights are zero"),
@@ -39,7 +39,7 @@ def test_split_tasks_keeps_observed_rows_of_positive_weight():
 )
 def test_bad_tasks_are_refused(Y, names, weight, message):
     with pytest.raises(ValueError, match=message):
-        split_tasks(np.array(Y), names, weight)
+        Tasks.of(np.array(Y), np.array(Y), weight, names)
 
 
 def test_weights_broadcast():

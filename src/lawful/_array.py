@@ -35,7 +35,12 @@ def to_numpy(x: Array) -> np.ndarray:
     """Any array as a NumPy array (torch tensors leave the graph and the device)."""
     if is_torch_array(x):
         return x.detach().cpu().numpy()
-    return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except (RuntimeError, TypeError):  # not in the host's memory
+        if not hasattr(x, "__dlpack__"):
+            raise
+        return np.from_dlpack(x, device="cpu")
 
 
 def like(values: Any, reference: Array) -> Array:
@@ -63,8 +68,8 @@ def put_rows(x: Array, idx: Array, values: Array) -> Array:
     # out = x off the index, values on it: position of each row inside idx, then one gather.
     where = np.full(x.shape[0], -1)
     where[to_numpy(idx)] = np.arange(idx.shape[0])
-    chosen = xp.asarray(where >= 0)
-    gathered = xp.take(values, xp.asarray(np.maximum(where, 0)), axis=0)
+    chosen = xp.asarray(where >= 0, device=device_of(x))
+    gathered = xp.take(values, xp.asarray(np.maximum(where, 0), device=device_of(x)), axis=0)
     return xp.where(xp.reshape(chosen, (-1,) + (1,) * (x.ndim - 1)), gathered, x)
 
 

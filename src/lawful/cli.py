@@ -11,11 +11,10 @@ import typer
 from rich.console import Console
 
 import lawful
-from lawful.experiments import EXPERIMENTS, Options, StoreError, cores
-from lawful.experiments import reproduce as reproduce_experiments
+from lawful import experiments  # a list of names until something is run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-Which = StrEnum("Which", [*EXPERIMENTS, "all"])  # type: ignore[misc]
+Which = StrEnum("Which", [*experiments.NAMES, "all"])  # type: ignore[misc]
 TRIALS, QUICK_TRIALS = 10, 2
 
 
@@ -45,8 +44,8 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed; trial k uses seed + k.")] = 0,
     n_jobs: Annotated[
-        int, typer.Option(min=1, help="Configurations at the same time (default: all cores).", show_default=False)
-    ] = cores(),
+        int | None, typer.Option(min=1, help="Configurations at the same time (default: all cores).", show_default=False)
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder that holds sarcos/ and ml-100k/.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for rows and reports.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -56,11 +55,12 @@ def reproduce(
     A run that was killed goes on with --resume: finished rows are neither lost nor repeated.
     """
     console = Console()
-    chosen = {name: e for name, e in EXPERIMENTS.items() if experiment in (name, "all")}
-    options = Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
+    chosen = {name: e for name, e in experiments.EXPERIMENTS.items() if experiment in (name, "all")}
+    n_jobs = n_jobs or experiments.cores()
+    options = experiments.Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
     try:
-        page = reproduce_experiments(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
-    except (StoreError, OSError, ImportError) as error:
+        page = experiments.reproduce(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
+    except (experiments.StoreError, OSError, ImportError) as error:
         Console(stderr=True).print(f"[bold red]lawful reproduce:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lawful._array import Array, array_namespace, device_of, like, take_rows
+from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, take_rows, to_numpy
 
 __all__ = [
     "Gaussian",
@@ -35,8 +35,12 @@ __all__ = [
     "Precomputed",
     "Stationary",
     "as_kernel",
+    "kernel_from_state",
+    "kernel_state",
 ]
 
+FAR = 1e6  # squared distance in length scales from which on a kernel is zero to the last bit
+SYMMETRIC = 1e-8  # relative to the largest entry
 EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
 
 
@@ -50,20 +54,25 @@ class Kernel(BaseEstimator):
         """k(x, x) for each row, without the matrix."""
         raise NotImplementedError
 
+    trusted = False  # whether its matrices are known to be what they should be, so that nobody has to look
+
     def gram(self, X: Array, rows: Array) -> Array:
         """The kernel matrix of the chosen rows of X."""
         points = take_rows(X, rows)
-        return self(points, points)
+        K = self(points, points)
+        return K if self.trusted else checked_gram(K, repr(self))
 
     def cross(self, Xnew: Array, X: Array, rows: Array) -> Array:
         """k between new inputs and the chosen rows of X."""
-        return self(Xnew, take_rows(X, rows))
+        K = self(Xnew, take_rows(X, rows))
+        return K if self.trusted else checked_values(K, repr(self))
 
 
 class Stationary(Kernel):
     """f(q), q = sum_j |(x_j - z_j) / sigma_j|^p. Subclasses give p, f (`profile`) and -f' (`decay`)."""
 
     power = 2
+    trusted = True
 
     def __init__(self, sigma: Any = "auto") -> None:
         self.sigma = sigma
@@ -104,9 +113,10 @@ class Stationary(Kernel):
             q = xp.sum(U**2, axis=1)[:, None] + xp.sum(V**2, axis=1)[None, :] - 2 * (U @ V.T)
             return xp.where(q > 0, q, xp.zeros_like(q))
         q = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device_of(X))
-        for j in range(d):
-            gap = (X[:, j][:, None] - Z[:, j][None, :]) / float(sigma[j])
-            q = q + (gap * gap if self.power == 2 else xp.abs(gap))
+        with np.errstate(over="ignore"):  # infinitely far is far
+            for j in range(d):
+                gap = (X[:, j][:, None] - Z[:, j][None, :]) / float(sigma[j])
+                q = q + (gap * gap if self.power == 2 else xp.abs(gap))
         return q
 
     def __call__(self, X: Array, Z: Array) -> Array:
@@ -166,7 +176,9 @@ class Matern(Stationary):
     def _radius(self, q: Array) -> Array:
         if self.nu not in (1.5, 2.5):
             raise ValueError(f"Matern(nu={self.nu!r}) has no closed form here; nu = 1.5 or nu = 2.5 would do")
-        return array_namespace(q).sqrt(2 * self.nu * q)
+        xp = array_namespace(q)
+        far = xp.ones_like(q) * FAR
+        return xp.sqrt(2 * self.nu * xp.where(q < FAR, q, far))  # infinity times exp(-infinity) is no number
 
     def profile(self, q: Array) -> Array:
         r = self._radius(q)
@@ -182,6 +194,8 @@ class Matern(Stationary):
 class Polynomial(Kernel):
     """(gamma x.x' + coef0)^degree."""
 
+    trusted = True
+
     def __init__(self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -196,6 +210,8 @@ class Polynomial(Kernel):
 
 class Linear(Kernel):
     """x.x' + bias^2; the constant feature keeps a_t(x) positive where there is no intercept."""
+
+    trusted = True
 
     def __init__(self, bias: float = 1.0) -> None:
         self.bias = bias
@@ -234,7 +250,7 @@ class Precomputed(Kernel):
     def gram(self, X: Array, rows: Array) -> Array:
         if X.ndim != 2 or X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed needs a square Gram matrix, got {tuple(X.shape)}; pass k(X, X)")
-        return array_namespace(X).take(take_rows(X, rows), rows, axis=1)
+        return checked_gram(array_namespace(X).take(take_rows(X, rows), rows, axis=1), "Precomputed()")
 
     def cross(self, Xnew: Array, X: Array, rows: Array) -> Array:
         if Xnew.shape[1] != X.shape[0]:
@@ -250,12 +266,20 @@ class FunctionKernel(Kernel):
     def __init__(self, function: Callable[[Array, Array], Array]) -> None:
         self.function = function
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"the kernel function {getattr(self.function, '__name__', self.function)!r}"
+
     def __call__(self, X: Array, Z: Array) -> Array:
         K = self.function(X, Z)
+        if is_numpy_namespace(array_namespace(X)):
+            K = np.asarray(K)
+            if K.dtype.kind not in "biuf":
+                raise ValueError(f"{self!r} returned entries of type {K.dtype}; it must return an array of real numbers")
+            K = K.astype(np.float64, copy=False)
         shape, expected = tuple(np.shape(K)), (X.shape[0], Z.shape[0])
         if shape != expected:
             raise ValueError(
-                f"the kernel function {getattr(self.function, '__name__', self.function)!r} returned shape {shape} "
+                f"{self!r} returned shape {shape} "
                 f"for inputs of {expected[0]} and {expected[1]} rows; it must be vectorised, k(X, Z) -> {expected}"
             )
         return K
@@ -267,14 +291,70 @@ class FunctionKernel(Kernel):
         return xp.concat([xp.reshape(self(X[i : i + 1, :], X[i : i + 1, :]), (1,)) for i in range(X.shape[0])])
 
 
+def checked_values(K: Array, who: str) -> Array:
+    """`K`, all of whose entries must be finite."""
+    xp = array_namespace(K)
+    if not bool(xp.all(xp.isfinite(K))):
+        raise ValueError(f"{who} has entries that are NaN or infinite; every k(x, x') must be a finite number")
+    return K
+
+
+def checked_gram(K: Array, who: str) -> Array:
+    """`K`, which must look like a kernel matrix: finite, symmetric, its diagonal not negative."""
+    xp = array_namespace(checked_values(K, who))
+    if K.shape[0] == 0:
+        return K
+    size = float(xp.max(xp.abs(K)))
+    apart = float(xp.max(xp.abs(K - K.T)))
+    if apart > SYMMETRIC * size:
+        raise ValueError(
+            f"{who} is not symmetric: k(x, x') and k(x', x) differ by up to {apart:.1e} in a matrix of size {size:.1e}; "
+            "use (K + K.T) / 2 if that is what you mean"
+        )
+    low = float(xp.min(xp.linalg.diagonal(K)))
+    if low < -SYMMETRIC * size:
+        raise ValueError(
+            f"{who} has k(x, x) = {low:.1e} for some x, and a kernel is never negative there; "
+            "a positive semidefinite matrix, such as that of Gaussian(), would do"
+        )
+    return K
+
+
 def as_kernel(kernel: Any) -> Kernel:
     """A `Kernel` from None (Gaussian, tuned), a kernel or a vectorised function."""
     if kernel is None:
         return Gaussian()
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, type):
+        raise TypeError(f"{kernel.__name__} is a class, not a kernel; an instance such as {kernel.__name__}() would do")
     if callable(kernel):
         return FunctionKernel(kernel)
     raise TypeError(
         f"{kernel!r} is not a kernel: it cannot be called; lawful.kernels.Gaussian() or a function k(X, Z) -> (n, m) would do"
     )
+
+
+SAVED: dict[str, type[Kernel]] = {
+    kind.__name__: kind for kind in (Gaussian, Laplacian, Matern, Polynomial, Linear, Precomputed)
+}
+
+
+def kernel_state(kernel: Kernel) -> dict[str, Any]:
+    """A kernel as its name and its parameters."""
+    name = type(kernel).__name__
+    if SAVED.get(name) is not type(kernel):
+        raise TypeError(
+            f"the kernel {kernel!r} is code of the user's, which no state can hold; one of {', '.join(SAVED)} would do"
+        )
+    return {"kind": name} | {key: _plain_number(value) for key, value in kernel.get_params().items()}
+
+
+def kernel_from_state(state: dict[str, Any]) -> Kernel:
+    """The kernel that `kernel_state` described."""
+    parameters = {key: value for key, value in state.items() if key != "kind"}
+    return SAVED[state["kind"]](**parameters)
+
+
+def _plain_number(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else to_numpy(value)

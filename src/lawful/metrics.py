@@ -1,7 +1,8 @@
 """Errors that understand missing outputs, and the violation of a law.
 
-NaN in y_true means "not observed" and is left out; NaN in y_pred is an error of the prediction and stays NaN. Every
-function takes `multioutput="average"` (mean over tasks), "pooled" where it makes sense, or "raw" (one number per task).
+NaN in y_true (or a masked entry, or pandas' NA) means "not observed" and is left out; NaN in y_pred is an error of the
+prediction and stays NaN. Every function takes `multioutput="average"` (mean over tasks), "pooled" where it makes sense, or
+"raw" (one number per task).
 `scorer(metric)` turns one into a scikit-learn scorer.
 """
 
@@ -11,17 +12,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lawful._array import to_numpy
+from lawful.ratings import as_ratings
+from lawful.tasks import as_floats
 
-__all__ = ["constraint_violation", "explained_variance", "mean_squared_error", "normalized_mse", "rank_loss", "scorer"]
+__all__ = ["constraint_violation", "mean_squared_error", "normalized_mse", "r2", "rank_loss", "scorer"]
 
 PAIRS_AT_ONCE = 2**20  # of one query, in `rank_loss`
 
 
 def _check(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    y, p = np.asarray(y_true, dtype=float), np.asarray(y_pred, dtype=float)
+    y, p = as_floats(y_true, "y_true"), np.asarray(y_pred, dtype=float)
     if y.shape != p.shape:
         if y.size == p.size and 1 in (y.shape[-1], p.shape[-1]):  # (n,) against (n, 1)
             p = p.reshape(y.shape)
@@ -62,8 +64,8 @@ def normalized_mse(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multi
     return _reduce(_ratio(errors, spread), np.ones_like(errors), multioutput)
 
 
-def explained_variance(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
-    """1 - nMSE, the mean over tasks (equal to scikit-learn's R^2 when nothing is missing) or pooled."""
+def r2(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
+    """R^2 = 1 - nMSE, the mean over tasks (scikit-learn's `r2_score` when nothing is missing) or pooled."""
     return 1 - normalized_mse(y_true, y_pred, sample_weight=sample_weight, multioutput=multioutput)
 
 
@@ -100,7 +102,8 @@ def rank_loss(
     Parameters
     ----------
     R_true : (m, D) ratings, sparse (a stored entry is a rating) or dense with NaN where unrated
-    positions : (m, D) rank positions, 0 = best; or
+    positions : (m, D) rank positions, 0 = best; -1 marks an item that was no candidate (`decode(..., items=...)`): its pairs
+        are left out, as if it had not been rated; or
     scores : (m, D) larger = better. NaN at a rated item is an error; unrated items are not looked at
     denominator : "N1": the sum of W, the largest possible loss; "N2": the number of rated pairs, ties included; "N3": the
         number of rated pairs that are not tied. With N2 and N3 the loss may exceed 1
@@ -118,15 +121,16 @@ def rank_loss(
         raise ValueError("rank_loss: give either positions (0 = best) or scores (larger = better), one of the two")
     if pooled and per_query:
         raise ValueError("rank_loss: pooled=True gives one number; it cannot be given per query")
-    s = -np.asarray(positions, dtype=float) if scores is None else np.asarray(scores, dtype=float)
-    R = R_true if sparse.issparse(R_true) else np.asarray(R_true, dtype=float)
-    if R.ndim != 2 or R.shape != s.shape:
+    s = as_floats(positions if scores is None else scores, "predictions")
+    R = as_ratings(R_true)
+    if R.shape != s.shape:
         raise ValueError(f"R_true has shape {R.shape} and the prediction {s.shape}; both must be (queries, items)")
-    if sparse.issparse(R):
-        R = sparse.csr_array(R)
-        rated = [(R.indices[a:b], R.data[a:b].astype(float)) for a, b in zip(R.indptr[:-1], R.indptr[1:])]
-    else:
-        rated = [(np.flatnonzero(~np.isnan(row)), row[~np.isnan(row)]) for row in R]
+    rated = [(R.indices[a:b], R.data[a:b]) for a, b in zip(R.indptr[:-1], R.indptr[1:])]
+    if scores is None:
+        if ((s < 0) & (s != -1)).any():
+            raise ValueError("rank_loss: positions are below 0; give 0 for the best, 1, 2, ..., and -1 for what was not ranked")
+        rated = [(items[s[u, items] != -1], r[s[u, items] != -1]) for u, (items, r) in enumerate(rated)]
+        s = -s
     sums = np.array([_pair_sums(r, s[u, items], 0.5 if ties == "half" else 1.0) for u, (items, r) in enumerate(rated)]).reshape(
         -1, 4
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from lawful.decoders.arcset import Ordering, check_matrix, order
+from lawful.decoders.orders import Ordering, check_matrix, order, rescaled
 
 __all__ = ["FeedbackArcSet", "LinearOrdering", "Ordering", "linear_ordering", "minimum_feedback_arc_set", "order"]
 
@@ -59,11 +59,13 @@ class LinearOrdering:
     bound_method: str
 
 
-def _dense(W: Any, name: str) -> np.ndarray:
+def _dense(W: Any, name: str) -> tuple[np.ndarray, float]:
+    """W in units of `unit`, which is 1 unless its entries are too large to be added up, or too small."""
     W = check_matrix(W.toarray() if issparse(W) else W, name).astype(np.float64)
     if not np.isfinite(W).all():
         raise ValueError(f"{name}: the matrix contains NaN or infinities; give 0 where there is no arc")
-    return W
+    W, _, unit = rescaled(W, float(np.abs(W).max()))
+    return W, unit
 
 
 def _solve(W: np.ndarray, method: str, time_limit: float | None, random_state: Any, bound: bool | str) -> Ordering:
@@ -84,14 +86,14 @@ def minimum_feedback_arc_set(
 
     W: (D, D) non-negative weights, dense or scipy sparse; 0 means no arc. A loop p -> p is always a feedback arc.
     method: "insertion" (local search), "exact" (integer programme, about 60 items), "eades", "borda"; the other parameters are
-    those of `lawful.decoders.arcset.order`.
+    those of `lawful.decoders.orders.order`.
     """
     name = "minimum_feedback_arc_set"
-    W = _dense(W, name)
+    W, unit = _dense(W, name)
     if (W < 0).any():
         p, q = np.argwhere(W < 0)[0]
         raise ValueError(
-            f"{name}: the weight of the arc {p} -> {q} is {W[p, q]:g}; removing arcs of negative weight would always pay. "
+            f"{name}: the weight of the arc {p} -> {q} is {unit * W[p, q]:g}; removing arcs of negative weight always pays. "
             "Give non-negative weights: an arc p -> q of weight -w is an arc q -> p of weight w; linear_ordering takes any sign"
         )
     found = _solve(W, method, time_limit, random_state, bound)
@@ -105,8 +107,8 @@ def minimum_feedback_arc_set(
     return FeedbackArcSet(
         arcs=np.stack([p[back], q[back]], axis=1),
         order=found.order,
-        weight=weight,
-        bound=limit,
+        weight=unit * weight,
+        bound=unit * limit,
         gap=(weight - limit) / weight if weight > 0 else 0.0,
         status=found.status,
         method=found.method,
@@ -127,9 +129,9 @@ def linear_ordering(
     W: (D, D), weights of any sign, dense or scipy sparse; the diagonal does not count. Within `time_limit` seconds the search
     uses all cores; without, it makes a fixed number of steps and the same W gives the same order always.
     """
-    W = _dense(W, "linear_ordering")
+    W, unit = _dense(W, "linear_ordering")
     found = _solve(W, method, time_limit, random_state, bound)
     value = float(np.triu(W[np.ix_(found.order, found.order)], 1).sum())
     limit = value + 2 * (found.objective - found.bound)
     gap = (limit - value) / abs(value) if value else float(limit > value)
-    return LinearOrdering(found.order, value, limit, gap, found.status, found.method, found.bound_method)
+    return LinearOrdering(found.order, unit * value, unit * limit, gap, found.status, found.method, found.bound_method)

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
 from lawful.losses.square import inverse_covariance
+from lawful.tasks import Tasks
 
 REAL = [Square(confidence="scores"), Absolute(), Huber(0.7), Pinball(0.3)]
 BINARY = [Hinge(), Logistic(), ZeroOne()]
@@ -127,7 +128,8 @@ class TestMetric:
 
     def fitted(self, metric, residuals=None, **options):
         loss = Square(metric=metric, **options)
-        loss.calibrate(self.y, self.rows, [np.ones(50)] * 3, 50, Residuals(residuals))
+        tasks = Tasks(np.zeros((50, 1)), self.y, self.rows, [np.ones(50)] * 3)
+        loss.calibrate(tasks, Residuals(residuals))
         return loss.metric_
 
     def test_identity_is_the_paper(self):
@@ -178,7 +180,8 @@ class TestMetric:
 
     def test_constant_labels_get_a_finite_weight(self):
         loss = Square(metric="variance")
-        loss.calibrate([np.full(5, 3.0), np.zeros(5), np.arange(5.0)], [np.arange(5)] * 3, [np.ones(5)] * 3, 5, None)
+        Y = np.c_[np.full(5, 3.0), np.zeros(5), np.arange(5.0)]
+        loss.calibrate(Tasks.of(Y, Y), None)
         assert np.isfinite(loss.metric_).all()
         assert loss.metric_[0] > loss.metric_[2]
 

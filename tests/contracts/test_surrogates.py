@@ -21,9 +21,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lawful._array import to_numpy
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed
+from lawful.losses import Square
 from lawful.surrogates import KernelRidge, RegressorSurrogate, Surrogate
 from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
 from lawful.surrogates.primal import PrimalFactor
+from lawful.tasks import Tasks
 
 RNG = np.random.default_rng(0)
 N, D, LAM = 20, 3, 0.03
@@ -182,10 +184,8 @@ def test_kernel_ridge_tunes_and_predicts_in_torch():
     import torch
 
     def fit(asarray):
-        labels = [asarray(Z[:, t]) for t in range(2)]
-        ridge = KernelRidge(lam="auto")
-        weights = [asarray(np.ones(N))] * 2
-        return ridge.fit_tasks(asarray(X), [v[:, None] for v in labels], labels, [ROWS] * 2, weights)
+        labels, weights = [asarray(Z[:, t]) for t in range(2)], [asarray(np.ones(N))] * 2
+        return KernelRidge(lam="auto").fit_tasks(Tasks(asarray(X), labels, [ROWS] * 2, weights))
 
     here, there = fit(np.asarray), fit(torch.asarray)
     # length scales this long are all alike, so rounding decides among them; what they achieve is what must agree
@@ -194,11 +194,8 @@ def test_kernel_ridge_tunes_and_predicts_in_torch():
     assert isinstance(result, torch.Tensor)
     np.testing.assert_allclose(to_numpy(result), here.predict_tasks(XNEW)[1], atol=0.05)
     fixed = KernelRidge(Gaussian(2.0))
-    labels = [Z[:, 0]]
-    arguments = (X, [Z[:, :1]], labels, [ROWS], [np.ones(N)])
-    expected = clone(fixed).fit_tasks(*arguments)
-    tensors = [torch.asarray(X), [torch.asarray(Z[:, :1])], [torch.asarray(Z[:, 0])], [ROWS], [torch.ones(N)]]
-    got = fixed.fit_tasks(*tensors)
+    expected = clone(fixed).fit_tasks(Tasks(X, [Z[:, 0]], [ROWS], [np.ones(N)]))
+    got = fixed.fit_tasks(Tasks(torch.asarray(X), [torch.asarray(Z[:, 0])], [ROWS], [torch.ones(N)]))
     np.testing.assert_allclose(got.lam_, expected.lam_, rtol=1e-5)
     for name in ("predict_tasks", "variance"):
         one, two = getattr(got, name)(torch.asarray(XNEW)), getattr(expected, name)(XNEW)
@@ -305,7 +302,7 @@ def test_kernel_ridge_errors_say_what_would_do():
     for lam in ("best", -1.0, [1.0, 2.0, 3.0]):
         with pytest.raises(ValueError, match="would do"):
             KernelRidge(Gaussian(1.0), lam=lam).fit(X, Z)
-    with pytest.raises(ValueError, match="no observed value"):
+    with pytest.raises(ValueError, match="no observation"):
         KernelRidge(Gaussian(1.0)).fit(X, np.column_stack([Z[:, 0], np.full(N, np.nan)]))
     with pytest.raises(ValueError, match="sigma='auto'"):
         KernelRidge(Gaussian("scale")).fit(X, Z)
@@ -333,21 +330,20 @@ def tasks(weights=None):
     """Square-loss encodings [1, y] of two tasks on all rows, and one on some."""
     rows = [ROWS, ROWS, ROWS[5:]]
     y = [Z[:, 0], Z[:, 1], Z[5:, 1]]
-    encoded = [np.stack([np.ones(len(v)), v], axis=1) for v in y]
-    return encoded, y, rows, [np.ones(len(r)) if weights is None else weights[r] for r in rows]
+    return Tasks(X, y, rows, [np.ones(len(r)) if weights is None else weights[r] for r in rows]).encoded(Square())
 
 
 @each_surrogate
 def test_surrogate_protocol(surrogate):
     model = clone(surrogate)
     assert isinstance(model, Surrogate)
-    assert model.fit_tasks(X, *tasks(W)) is model
+    assert model.fit_tasks(tasks(W)) is model
     predictions = model.predict_tasks(XNEW)
     assert [p.shape for p in predictions] == [(6, 2)] * 3
     for p in predictions:
         np.testing.assert_allclose(p[:, 0], 1.0, atol=1e-8)
     assert [r.shape for r in model.residuals()] == [(20,), (20,), (15,)]
-    for residual, label in zip(model.residuals(), tasks()[1]):
+    for residual, label in zip(model.residuals(), tasks().y):
         assert 0 < np.mean(residual**2) < 1.5 * np.var(label)
     again = pickle.loads(pickle.dumps(model)).predict_tasks(XNEW)
     for p, q in zip(predictions, again):
@@ -356,28 +352,27 @@ def test_surrogate_protocol(surrogate):
 
 @each_surrogate
 def test_surrogate_with_one_row(surrogate):
-    one = np.array([[1.0, 7.0]])
-    model = clone(surrogate).fit_tasks(X, [one], [one[:, 1]], [ROWS[:1]], [np.ones(1)])
-    np.testing.assert_allclose(model.predict_tasks(XNEW)[0], np.tile(one, (6, 1)))
+    model = clone(surrogate).fit_tasks(Tasks(X, [np.array([7.0])], [ROWS[:1]], [np.ones(1)]).encoded(Square()))
+    np.testing.assert_allclose(model.predict_tasks(XNEW)[0], np.tile([[1.0, 7.0]], (6, 1)))
     np.testing.assert_allclose(model.residuals()[0], 0.0)
 
 
 def test_regressor_surrogate_is_the_regressor():
     for weights in (None, W):
-        model = RegressorSurrogate(Ridge(0.5)).fit_tasks(X, *tasks(weights))
-        for t, r in enumerate(tasks()[2]):
-            direct = Ridge(0.5).fit(X[r], tasks()[1][t], sample_weight=None if weights is None else W[r])
+        model = RegressorSurrogate(Ridge(0.5)).fit_tasks(tasks(weights))
+        for t, r in enumerate(tasks().rows):
+            direct = Ridge(0.5).fit(X[r], tasks().y[t], sample_weight=None if weights is None else W[r])
             np.testing.assert_allclose(model.predict_tasks(XNEW)[t][:, 1], direct.predict(XNEW), atol=1e-10)
     assert len(model.regressors_) == 2  # tasks on the same rows in one fit
-    assert len(RegressorSurrogate(SVR()).fit_tasks(X, *tasks()).regressors_) == 3
-    piped = RegressorSurrogate(make_pipeline(StandardScaler(), Ridge(0.5))).fit_tasks(X, *tasks(W))
+    assert len(RegressorSurrogate(SVR()).fit_tasks(tasks()).regressors_) == 3
+    piped = RegressorSurrogate(make_pipeline(StandardScaler(), Ridge(0.5))).fit_tasks(tasks(W))
     direct = make_pipeline(StandardScaler(), Ridge(0.5)).fit(X, Z[:, 0], ridge__sample_weight=W)
     np.testing.assert_allclose(piped.predict_tasks(XNEW)[0][:, 1], direct.predict(XNEW), atol=1e-10)
 
 
 def test_regressor_surrogate_residuals_are_out_of_sample():
     """One-nearest-neighbour interpolates: its residuals are zero only in sample."""
-    model = RegressorSurrogate(KNeighborsRegressor(1), cv=50).fit_tasks(X, *tasks())
+    model = RegressorSurrogate(KNeighborsRegressor(1), cv=50).fit_tasks(tasks())
     gaps = ((X[:, None] - X[None]) ** 2).sum(2) + np.diag(np.full(N, np.inf))
     np.testing.assert_allclose(model.residuals()[0], Z[:, 0] - Z[gaps.argmin(1), 0])
 
@@ -386,6 +381,6 @@ def test_regressor_surrogate_residuals_are_out_of_sample():
     "regressor", [KNeighborsRegressor(2), make_pipeline(StandardScaler(), GaussianProcessRegressor())], ids=repr
 )
 def test_regressor_without_sample_weight_says_so(regressor):
-    RegressorSurrogate(regressor).fit_tasks(X, *tasks(np.full(N, 2.0)))
+    RegressorSurrogate(regressor).fit_tasks(tasks(np.full(N, 2.0)))
     with pytest.raises(ValueError, match="takes no sample_weight"):
-        RegressorSurrogate(regressor).fit_tasks(X, *tasks(W))
+        RegressorSurrogate(regressor).fit_tasks(tasks(W))

@@ -31,39 +31,6 @@ intercept=False), loss=Square(metric="identity"))`` has the weights alpha(x) = (
 returns the c in the set that minimises sum_i alpha_i(x) |c - y_i|^2.
 """
 
-from lawful.baselines.clustered import ClusteredMTL
-from lawful.baselines.fixed import LinearRelations, MeanRegularized
-from lawful.baselines.latent import LatentTaskStructure
-from lawful.baselines.output_kernel import OutputKernelLearning
-from lawful.baselines.pair_classifiers import PairwiseClassifiers
-from lawful.baselines.parametrized import ParametrizedRegressor
-from lawful.baselines.ranking import (
-    MatrixFactorizationRanker,
-    PairwiseRanker,
-    Popularity,
-    RankingFeatures,
-    StructuralRanker,
-)
-from lawful.baselines.relationship import RelationshipLearning
-from lawful.baselines.single import SingleTask
-from lawful.baselines.tuning import tune
-from lawful.baselines.wiener import WienerShrinkage
+from lawful._lazy import attach
 
-__all__ = [
-    "ClusteredMTL",
-    "LatentTaskStructure",
-    "LinearRelations",
-    "MatrixFactorizationRanker",
-    "MeanRegularized",
-    "OutputKernelLearning",
-    "PairwiseClassifiers",
-    "PairwiseRanker",
-    "ParametrizedRegressor",
-    "Popularity",
-    "RankingFeatures",
-    "RelationshipLearning",
-    "SingleTask",
-    "StructuralRanker",
-    "WienerShrinkage",
-    "tune",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,20 +1,5 @@
 """Data: generators whose law is known, and loaders that read a folder named by the user."""
 
-from lawful.datasets.arm import arm_torques, make_arm
-from lawful.datasets.files import load_distillation
-from lawful.datasets.movielens import fetch_movielens_100k
-from lawful.datasets.queries import movielens_protocol
-from lawful.datasets.ratings import make_ratings
-from lawful.datasets.sarcos import load_sarcos
-from lawful.datasets.synthetic import make_curve
+from lawful._lazy import attach
 
-__all__ = [
-    "arm_torques",
-    "fetch_movielens_100k",
-    "load_distillation",
-    "load_sarcos",
-    "make_arm",
-    "make_curve",
-    "make_ratings",
-    "movielens_protocol",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -14,7 +14,9 @@ import scipy.sparse.linalg
 from scipy import sparse
 from sklearn.utils import Bunch, check_random_state
 
-__all__ = ["demographics", "movielens_protocol", "similarity"]
+from lawful.ratings import DAMPING, profile_features, similarity, split_profiles
+
+__all__ = ["demographics", "movielens_protocol"]
 
 FEATURES = ("demographics", "similarity", "factors")
 
@@ -51,36 +53,6 @@ def demographics(users: Any, train: Any) -> tuple[np.ndarray, list[str]]:
     return np.hstack(scaled), ["age", "gender", *(f"occupation={name}" for name in names)]
 
 
-def similarity(profile: Any, R: Any, damping: float = 10.0) -> np.ndarray:
-    """(m, n) similarity of the users `profile` (m, D) to the users R (n, D).
-
-        <c, c'> / sqrt((|c|^2 + damping) (|c'|^2 + damping)),     c = ratings - the user's mean, 0 where unrated
-
-    The damping makes short profiles similar to nobody.
-    """
-    return (_normed(profile, damping) @ _normed(R, damping).T).toarray()
-
-
-def _normed(R: Any, damping: float) -> sparse.csr_array:
-    R = sparse.csr_array(R)
-    count = np.diff(R.indptr)
-    users = np.repeat(np.arange(R.shape[0]), count)
-    c = R.data - (np.bincount(users, R.data, R.shape[0]) / np.maximum(count, 1))[users]
-    norm = np.sqrt(np.bincount(users, c**2, R.shape[0]) + damping)
-    return sparse.csr_array((c / norm[users], R.indices, R.indptr), shape=R.shape)
-
-
-def _split(R: sparse.csr_array, fraction: float, rng: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """A random `fraction` (rounded down) of each user's ratings, and the rest. It depends on what was rated, not how."""
-    users = np.repeat(np.arange(R.shape[0]), np.diff(R.indptr))
-    order = np.lexsort((rng.uniform(size=R.nnz), users))
-    place = np.empty(R.nnz, dtype=np.int64)
-    place[order] = np.arange(R.nnz) - R.indptr[users[order]]
-    inside = place < np.floor(fraction * np.diff(R.indptr))[users]
-    first, rest = (sparse.csr_array((R.data[m], (users[m], R.indices[m])), shape=R.shape) for m in (inside, ~inside))
-    return first, rest
-
-
 def movielens_protocol(
     data: Any,
     protocol: str = "A",
@@ -89,7 +61,7 @@ def movielens_protocol(
     n_test: int | None = 300,
     profile: float = 0.5,
     features: Any = ("demographics",),
-    damping: float = 10.0,
+    damping: float = DAMPING,
     n_factors: int = 16,
     random_state: Any = 0,
 ) -> Protocol:
@@ -133,8 +105,8 @@ def movielens_protocol(
     order = rng.permutation(n)
     train, test = order[:n_train], order[n_train : n_train + n_test]
     R_train, R_test = R[train], R[test]
-    half, R_eval = _split(R_test, profile, rng)
-    own, _ = _split(R_train, profile, rng)
+    half, R_eval = split_profiles(R_test, profile, rng)
+    own, _ = split_profiles(R_train, profile, rng)
     seen = {"A": half, "B": sparse.csr_array(half.shape), "C": R_test}[protocol]
 
     X_train, X_test, names = [], [], []
@@ -149,8 +121,8 @@ def movielens_protocol(
         else:
             k = min(n_factors, min(R_train.shape) - 1)
             start = np.ones(min(R_train.shape))  # a fixed start: the result is a function of the data
-            V = scipy.sparse.linalg.svds(_normed(R_train, damping), k=k, v0=start)[2][::-1].T
-            a, b = _normed(own, damping) @ V, _normed(seen, damping) @ V
+            V = scipy.sparse.linalg.svds(profile_features(R_train, damping), k=k, v0=start)[2][::-1].T
+            a, b = profile_features(own, damping) @ V, profile_features(seen, damping) @ V
             labels = [f"factor {j}" for j in range(k)]
         X_train.append(a)
         X_test.append(b)

@@ -1,42 +1,5 @@
 """Decoders: argmin over the constraint set, with a certificate per row."""
 
-from lawful.decoders.arcset import ArcSet, Ordering, order
-from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
-from lawful.decoders.convex import ConvexDescent
-from lawful.decoders.coordinate import Coordinate
-from lawful.decoders.dispatch import choose, decode, named
-from lawful.decoders.enumeration import Enumeration
-from lawful.decoders.newton import Newton
-from lawful.decoders.paths import relaxation_path
-from lawful.decoders.posterior import Posterior, Wiener
-from lawful.decoders.project import project
-from lawful.decoders.projection import FormProjection, Projection
-from lawful.decoders.riemannian import Riemannian
+from lawful._lazy import attach
 
-__all__ = [
-    "INFEASIBLE",
-    "LOW_CONFIDENCE",
-    "NOT_CONVERGED",
-    "OK",
-    "STATUS",
-    "ArcSet",
-    "ConvexDescent",
-    "Coordinate",
-    "Decoder",
-    "Decoding",
-    "Enumeration",
-    "FormProjection",
-    "Newton",
-    "Ordering",
-    "Posterior",
-    "Projection",
-    "Riemannian",
-    "Wiener",
-    "choose",
-    "decode",
-    "named",
-    "order",
-    "project",
-    "relaxation_path",
-    "stack",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

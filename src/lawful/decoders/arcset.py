@@ -1,197 +1,66 @@
-r"""Orders: argmax over total orders of the weight of the pairs that the order respects, with a bound on what was missed.
+"""Rankings, decoded: the costs of a row become one skew matrix S, an order of it is found, and the order is the answer.
 
-S[p, q] is what it pays to put p before q. Only the skew part A = (S - S') / 2 matters, and the weight of a pair is |A[p, q]|
-(for skew S that is |S[p, q]|). An order that puts p before q satisfies the pair if A[p, q] > 0 and violates it if A[p, q] < 0:
-
-    value = sum of |A| over satisfied pairs,    objective = sum of |A| over violated pairs,    bound <= objective of any order.
-
-Finding the best order is NP-hard (linear ordering, minimum feedback arc set). `order` offers a fast local search, an exact
-integer programme for small D, and two classical rules. `ArcSet` is the same as a decoder of the pair variables c_pq.
+With pair variables c_pq the answer is read off the order. A ranker with a million pairs has no use for them: its objective
+hands over the matrices themselves, query by query (`skews`), and `ArcSet.orders` returns the orders.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from tqdm import tqdm
 
-from lawful._array import Array, array_namespace, like, to_numpy
-from lawful.decoders._order_bounds import subset_order
-from lawful.decoders._ordering import eades_order, insertion_order, inspect, row_sums, skew_part, weights
-from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
-from lawful.decoders.bounds import lower_bound
-from lawful.decoders.order_search import improve, search
-from lawful.decoders.ordering_ip import SUBSETS, exact_order
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful._checks import count, number
+from lawful._threads import Threads
+from lawful.decoders import orders  # loads its compiled kernels on first use
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 
-METHODS = ("insertion", "borda", "eades", "exact")
-BOUNDS = (True, False, "tight", "lp")
-FEW, SWEEPS = 400, (50, 3)  # up to FEW items sweeps go on until they gain nothing, 50 of them at most; for more items 3
-EXACT_KICKS = 20  # per item, of the search that gives the integer programme its first order
-PROVE = 30  # items up to which the decoder of pair variables proves its answer
+__all__ = ["ArcSet", "RankingDecoding", "net_costs"]
+
+PROVE = 30  # items up to which the decoder proves its answer, unless it is told how to find it
 
 
 @dataclass(frozen=True)
-class Ordering:
-    """An order of D items and what is known about it.
+class RankingDecoding:
+    """One entry per query: a consistent order and what is known about it.
 
-    order         (D,) item numbers, best first
-    positions     (D,) place of each item, 0 = best; with ties=True tied items share the first place of their group
-    value         weight of the pairs that the order respects
-    objective     weight of the pairs that it violates
-    bound         no order violates less
-    gap           (objective - bound) / objective, 0 when nothing is left to gain
-    status        "optimal": proven; "heuristic": the method came to its end; "time_limit": the time did
-    method        how the order was found
-    bound_method  how the bound was found: "trivial" (it is 0), "triangles", "lp", "dynamic" or "integer"
+    order      (m, d) item numbers, best first
+    positions  (m, D) place of each item, 0 = best; -1 for items that were not candidates
+    value      (m,)   sum of |S_pq(x)| over the pairs that the order respects
+    objective  (m,)   sum of |S_pq(x)| over the pairs that it violates: what was minimised
+    bound      (m,)   no order violates less
+    gap        (m,)   (objective - bound) / objective
+    status     (m,)   "optimal", "heuristic" or "time_limit"
+    names      names of the items, for `to_frame`
     """
 
     order: np.ndarray
     positions: np.ndarray
-    value: float
-    objective: float
-    bound: float
-    gap: float
-    status: str
-    method: str
-    bound_method: str
+    value: np.ndarray
+    objective: np.ndarray
+    bound: np.ndarray
+    gap: np.ndarray
+    status: np.ndarray
+    names: tuple[Any, ...] | None = None
 
-
-def check_matrix(S: Any, name: str = "order") -> np.ndarray:
-    """S as a float array (D, D), D >= 1, or an error that says what is wrong."""
-    S = to_numpy(S)
-    if S.ndim != 2 or S.shape[0] != S.shape[1]:
-        raise ValueError(f"{name}: the matrix has shape {S.shape}; give a square one, row p and column q about the pair (p, q)")
-    if S.shape[0] == 0:
-        raise ValueError(f"{name}: the matrix is empty; there must be at least one item to order")
-    if S.dtype not in (np.float32, np.float64):
-        if S.dtype.kind not in "biuf":
-            raise ValueError(f"{name}: the matrix has entries of type {S.dtype}; give real numbers")
-        S = S.astype(np.float64)
-    return np.ascontiguousarray(S)
-
-
-def skew(S: np.ndarray, name: str = "order") -> tuple[np.ndarray, float]:
-    """(A, largest |A|): S itself, uncopied, when it is skew with a zero diagonal, else (S - S') / 2."""
-    good, top = inspect(S)
-    if good and not S.diagonal().any():
-        return S, top
-    if not np.isfinite(S).all():
-        raise ValueError(f"{name}: the matrix contains NaN or infinities; a pair about which nothing is known has weight 0")
-    A = skew_part(S)
-    return A, float(np.abs(A).max())
-
-
-def order(
-    S: Any,
-    method: str = "insertion",
-    *,
-    time_limit: float | None = None,
-    random_state: Any = None,
-    ties: bool = False,
-    bound: bool | str = True,
-    sweeps: int | None = None,
-    kicks: int = 0,
-) -> Ordering:
-    """The best order found for the pair weights S (D, D).
-
-    method        "insertion": Borda scores, then insertion sweeps, then, if there is a time limit, search until it ends;
-                  "exact": integer programme, for about 60 items; "eades": Eades, Lin and Smyth; "borda": row sums
-    time_limit    seconds; None: "insertion" ends with its sweeps and kicks, "exact" when it has proven the optimum
-    random_state  of the search; None means a fixed one: without a time limit the same S gives the same order always
-    ties          items that are neighbours in the order and all of whose pairs have weight 0 share a position
-    bound         True: a lower bound of the violated weight that costs about as much as the order; "tight": better and slower;
-                  "lp": the triangle relaxation, for about 60 items; False: none, that is 0
-    sweeps        insertion sweeps at most; None: 3 for more than 400 items, else until nothing is gained
-    kicks         steps of iterated local search after the sweeps when there is no time limit
-
-    The order never depends on `bound`. With kicks or a time limit up to 13 items are ordered optimally.
-
-    Ties are broken the same way always: equal Borda scores by item number; of equally good places the nearest one, of two
-    equally near the earlier. S in float32 is not copied to float64: large matrices decode faster in it.
-    """
-    _check_options(method, time_limit, bound)
-    begin = time.perf_counter()
-    A, top = skew(check_matrix(S))
-    D = A.shape[0]
-    tol = tolerance(A, top)
-    rng = check_random_state(0 if random_state is None else random_state)
-    found = eades_order(A) if method == "eades" else np.argsort(-row_sums(A), kind="stable")
-    if method in ("insertion", "exact"):
-        found = insertion_order(A, found, SWEEPS[D > FEW] if sweeps is None else sweeps, tol)[0]
-    if method == "exact":
-        if D > SUBSETS:
-            found = improve(A, found, tol, EXACT_KICKS * D, rng)
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - begin), 0.0)
-        proven = exact_order(A, found, left)
-        status = "optimal" if proven.optimal else "time_limit"
-        return summary(A, proven.order, method, ties=ties, bound=proven.bound, bound_method="integer", status=status)
-    limit, way, status = 0.0, "trivial", "heuristic"
-    if bound is not False:
-        start = time.perf_counter()
-        limit, way = lower_bound(A, found, top, bound, time_limit)
-        begin -= time.perf_counter() - start  # once more after the search: the better the order, the better the bound
-    if method == "insertion" and (kicks or time_limit is not None):
-        if D <= SUBSETS:
-            found = subset_order(A)[0]
-        elif time_limit is None:
-            found = improve(A, found, tol, kicks, rng)
-        else:
-            status = "time_limit"
-            found = search(A, found, tol, max(time_limit - (time.perf_counter() - begin), 0.0), rng)
-        if way == "triangles":
-            limit = max(limit, lower_bound(A, found, top, bound)[0])
-    return summary(A, found, method, ties=ties, bound=limit, bound_method=way, status=status)
-
-
-def _check_options(method: str, time_limit: float | None, bound: bool | str) -> None:
-    if method not in METHODS:
-        raise ValueError(f"order: method={method!r} is unknown; use one of {', '.join(METHODS)}")
-    if bound not in BOUNDS:
-        raise ValueError(f"order: bound={bound!r} is unknown; use True, False, 'tight' or 'lp'")
-    if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"order: time_limit={time_limit!r} is no time; give seconds, or None for no limit")
-
-
-def tolerance(A: np.ndarray, top: float) -> float:
-    """Gains below this are rounding: sums of D terms of size `top` (always added in float64)."""
-    return 4 * float(np.finfo(np.float64).eps) * A.shape[0] * top
-
-
-def summary(
-    A: np.ndarray,
-    found: np.ndarray,
-    method: str,
-    *,
-    ties: bool = False,
-    bound: float = 0.0,
-    bound_method: str = "trivial",
-    status: str = "heuristic",
-) -> Ordering:
-    """Everything measured on the order itself."""
-    positions = np.empty(len(found), np.int64)
-    positions[found] = np.arange(len(found))
-    value, objective = weights(A, positions.astype(np.uint32))
-    bound = min(max(bound, 0.0), objective)
-    if status == "optimal" or objective - bound <= 1e-12 * (value + objective):
-        bound, status = objective, "optimal"
-    gap = (objective - bound) / objective if objective > 0 else 0.0
-    if ties:
-        positions = tied(A, found, positions)
-    return Ordering(found, positions, value, objective, bound, gap, status, method, bound_method)
-
-
-def tied(A: np.ndarray, found: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Positions in which runs of neighbours without any weight between them share the first place of the run."""
-    positions = positions.copy()
-    first = 0
-    for k in range(1, len(found)):
-        if A[found[k], found[first:k]].any():
-            first = k
-        positions[found[k]] = first
-    return positions
+    def to_frame(self, k: int = 5) -> Any:
+        """A pandas DataFrame, one row per query: the k best items, then value, objective, bound, gap and status."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("RankingDecoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
+        best = self.order[:, :k]
+        if self.names is not None:
+            best = np.asarray(self.names, dtype=object)[best]
+        frame = pd.DataFrame(best, columns=[f"best{j + 1}" for j in range(best.shape[1])])
+        for field in ("value", "objective", "bound", "gap", "status"):
+            frame[field] = getattr(self, field)
+        return frame
 
 
 def net_costs(after: Array, tie: Array, before: Array) -> Array:
@@ -207,29 +76,131 @@ def net_costs(after: Array, tie: Array, before: Array) -> Array:
 class ArcSet(Decoder):
     """Rankings over pair variables: each row's costs become a matrix S, `order` orders it, the pairs are read off.
 
-    Proven optimal for up to 30 items (status ok); beyond, the answer obeys the law and is reported as not_converged.
+    Parameters
+    ----------
+    method : "auto" (proven for up to 30 items, else insertion), "insertion", "exact", "eades", "borda", or a function of
+        S (D, D) that returns the items in order, best first
+    sweeps, time_limit : as in `lawful.decoders.order`; the time is for each row
+    random_state : of a search with a time limit
+    verbose : 1 shows progress
+
+    Rows whose order is proven optimal are ok; the others obey the law too, and are reported as not_converged.
     """
 
     needs_objective = ("table",)
     needs_set = ("pairs",)
 
+    def __init__(
+        self,
+        method: Any = "auto",
+        *,
+        sweeps: int | None = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.sweeps = sweeps
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def orders(self, F: Any, C: Any, *, bound: bool = True) -> RankingDecoding:
+        """An order of the candidates `F.items` for every query, over the items of the set C; F offers `threads` and `skews`."""
+        found = self._each(F, bound)
+        m, items = len(found), F.items
+        best = items[np.array([d.order for d in found], dtype=np.int64).reshape(m, len(items))]
+        positions = np.full((m, C.n_items_), -1, dtype=np.int64)
+        np.put_along_axis(positions, best, np.broadcast_to(np.arange(len(items)), best.shape), axis=1)
+        fields = ("value", "objective", "bound", "gap")
+        numbers: Any = {field: np.array([getattr(d, field) for d in found], dtype=float) for field in fields}
+        status = np.array([d.status for d in found], dtype=str)
+        return RankingDecoding(order=best, positions=positions, status=status, **numbers)
+
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         p, q = C.pairs().T
-        D, (m, T) = C.n_items_, F.shape
+        T = F.shape[1]
         reference = F.center
         values = like(np.array([-1.0, 0.0, 1.0]), reference)
         cost = np.stack([to_numpy(F.table(t, values)) for t in range(T)], axis=1).astype(np.float64)  # (m, T, 3)
         after, tie, before = cost[:, :, 0], cost[:, :, 1], cost[:, :, 2]
-        gain = net_costs(after, tie, before) if C.ties else after - before
-        c, code = np.empty((m, T)), np.empty(m, np.int64)
-        for row in range(m):
-            S = np.zeros((D, D))
-            S[p, q], S[q, p] = gain[row], -gain[row]
-            found = order(S, "exact" if D <= PROVE else "insertion")
-            ahead = found.positions[p] < found.positions[q]
-            c[row] = np.where(ahead, 1.0, -1.0)
-            if C.ties:  # an arc that costs more than none is not drawn
-                c[row] = np.where(tie[row] < np.where(ahead, before[row], after[row]), 0.0, c[row])
-            code[row] = OK if found.status == "optimal" else NOT_CONVERGED
+        found = self._each(PairCosts(net_costs(after, tie, before) if C.ties else after - before, C), bound=True)
+        positions = np.array([d.positions for d in found], dtype=np.int64).reshape(len(found), C.n_items_)
+        ahead = positions[:, p] < positions[:, q]
+        c = np.where(ahead, 1.0, -1.0)
+        if C.ties:  # an arc that costs more than none is not drawn
+            c = np.where(tie < np.where(ahead, before, after), 0.0, c)
+        proven = np.array([d.status == "optimal" for d in found], dtype=bool)
         xp = array_namespace(reference)
-        return finish(F, C, like(c, reference), code=xp.asarray(code))
+        return finish(F, C, like(c, reference), proven=xp.asarray(proven, device=device_of(reference)))
+
+    # ------------------------------------------------------------------ one order after the other
+
+    def _each(self, F: Any, bound: bool) -> list[Any]:
+        """An `Ordering` for every row of F."""
+        solve = self.solver(len(F), bound)
+        found: list[Any] = []
+        with tqdm(total=len(F), desc="decode", disable=not self.verbose) as bar, F.threads() as threads:
+            for rows, skew in F.skews(threads):
+
+                def work(i: int, skew: Callable[[int], np.ndarray] = skew) -> Any:
+                    one = solve(i, skew(i))
+                    bar.update()
+                    return one
+
+                found += threads.map(work, rows)
+        return found
+
+    def solver(self, m: int, bound: bool) -> Callable[[int, np.ndarray], Any]:
+        """(number of the row, S) -> `Ordering`; an error that says what would do when a parameter will not."""
+        method = self.method
+        if callable(method):
+            return lambda i, S: orders.summary(S, check_order(method(S.copy()), len(S)), "function")
+        if not (isinstance(method, str) and method in ("auto", *orders.METHODS)):
+            raise ValueError(
+                f"ArcSet: method={method!r} is unknown; choose one of auto, {', '.join(orders.METHODS)}, or give a function of "
+                "S (D, D) that returns the items in order, best first"
+            )
+        sweeps = None if self.sweeps is None else count(self, "sweeps", 0)
+        limit = None if self.time_limit is None else number(self, "time_limit", zero=True, infinite=True)
+        if method == "insertion" and sweeps is not None and limit is None and not bound:
+            return lambda i, S: orders.fast_insertion(S, sweeps)
+        seeds = np.zeros(m, np.int64)
+        if self.random_state is not None:
+            seeds = check_random_state(self.random_state).randint(2**31 - 1, size=m)
+
+        def solve(i: int, S: np.ndarray) -> Any:
+            way = method if method != "auto" else "exact" if len(S) <= PROVE else "insertion"
+            return orders.order(S, way, time_limit=limit, random_state=int(seeds[i]), bound=bound, sweeps=sweeps)
+
+        return solve
+
+
+class PairCosts:
+    """The rows of what putting p before q gains (m, T) as skew matrices, one at a time."""
+
+    def __init__(self, gain: np.ndarray, C: Any) -> None:
+        self.gain, self.pairs, self.n_items = gain, C.pairs().T, C.n_items_
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+    def threads(self) -> Threads:
+        return Threads(1)
+
+    def skews(self, threads: Threads) -> Iterator[tuple[Sequence[int], Callable[[int], np.ndarray]]]:
+        p, q = self.pairs
+
+        def skew(i: int) -> np.ndarray:
+            S = np.zeros((self.n_items, self.n_items))
+            S[p, q], S[q, p] = self.gain[i], -self.gain[i]
+            return S
+
+        yield range(len(self)), skew
+
+
+def check_order(found: Any, D: int) -> np.ndarray:
+    found = np.asarray(found)
+    if found.shape != (D,) or not np.array_equal(np.sort(found), np.arange(D)):
+        raise ValueError(f"the decoder did not return an order of the {D} items; each number 0 .. {D - 1} must occur once")
+    return found.astype(np.int64)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
 from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement
+FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
 DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
 
 
@@ -33,19 +34,23 @@ def sequential_quadratic(
     """
     xp = array_namespace(c)
     n = c.shape[0]
-    converged = xp.zeros(n, dtype=xp.bool)
-    iterations = xp.zeros(n, dtype=xp.int64)
-    active, part_F, part_C, now, s = xp.arange(n), F, C, c, scale
+    converged = xp.zeros(n, dtype=xp.bool, device=device_of(c))
+    iterations = xp.zeros(n, dtype=xp.int64, device=device_of(c))
+    active, part_F, part_C, now, s = xp.arange(n, device=device_of(c)), F, C, c, scale
     rho = xp.zeros_like(c[:, 0])
-    lives = xp.full((n,), 2, dtype=xp.int64)
+    lives = xp.full((n,), 2, dtype=xp.int64, device=device_of(c))
+    far = FAR * (peak(c / scale) + peak(F.center / scale) + 1e-300)
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
         new, step, rho = one_step(part_F, part_C, now, s, rho, reach)
-        reached = step <= DONE
+        # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
+        away = ~(peak(new / s) <= far)
+        new = xp.where(away[:, None], now, new)
+        reached = (step <= DONE) & ~away
         stuck = xp.isnan(step)
-        done = reached | (stuck & (lives == 0))
-        again = xp.arange(active.shape[0])[stuck & ~done]
+        done = reached | away | (stuck & (lives == 0))
+        again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]
         if again.shape[0]:
             back, _ = restore(part_C.rows(again), take_rows(new, again), take_rows(s, again), tol=1e-9, max_iter=20)
             new = put_rows(new, again, back)
@@ -55,9 +60,9 @@ def sequential_quadratic(
         converged = put_rows(converged, finished, reached[done])
         iterations = put_rows(iterations, finished, xp.full_like(finished, k + 1))
         if finished.shape[0]:
-            keep = xp.arange(active.shape[0])[~done]
+            keep = xp.arange(active.shape[0], device=device_of(c))[~done]
             active = active[~done]
-            now, s, rho, lives = (take_rows(v, keep) for v in (new, s, rho, lives))
+            now, s, rho, lives, far = (take_rows(v, keep) for v in (new, s, rho, lives, far))
             part_F, part_C = part_F.rows(keep), part_C.rows(keep)
         else:
             now = new
@@ -94,7 +99,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     # Where F is flat or concave (scores that do not sum to something positive) a unit curvature keeps steps finite.
     diagonal = xp.where(curvature > 1e-12, curvature, xp.full_like(curvature, 2.0))
     full = None
-    if hasattr(F, "Q"):
+    if hasattr(F, "couples"):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
     S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
     if not hasattr(C, "curvature"):
@@ -106,17 +111,18 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
         else:
             d, nu = quadratic_step(diagonal, full, gradient, L)
         bend = C.curvature(c, nu / L.norm) * s[:, :, None] * s[:, None, :]
-        H = add_diagonal(bend, curvature) if full is None else full + bend
+        exact = F.second(c) * s**2 if hasattr(F, "second") else curvature  # a majoriser bends more than F does
+        H = add_diagonal(bend, exact) if full is None else full + bend
         d, nu = newton_step(diagonal, full, H, gradient, L, S, d, nu)
     d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
-    size = 1 + peak(c / s)
+    size = peak(c / s) + 1e-8 * peak(F.center / s) + 1e-300
     length = peak(d)
     step = length / size
     # No step may leave the region where the linearisation means something.
     d = d * xp.where(step > reach, reach / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
-    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal))  # never cheaper again, else steps undo each other
+    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal) * size)  # never cheaper again, else steps undo each other
     before = F.value(c) + rho * total(positive(L.g, L.n_equal))
-    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * (1 + abs(before)))
+    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * abs(before) + 1e-13 * size**2)
     # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
@@ -152,7 +158,7 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
     """
     xp = array_namespace(S)
     k, R = rhs.shape
-    equal = xp.broadcast_to((xp.arange(R) < n_equal)[None, :], (k, R))
+    equal = xp.broadcast_to((xp.arange(R, device=device_of(S)) < n_equal)[None, :], (k, R))
 
     def solve(live: Array, S: Array, rhs: Array, ridge: Array) -> Array:
         M = xp.where(live[:, :, None] & live[:, None, :], S, xp.zeros_like(S))
@@ -163,12 +169,12 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
     for _ in range(8):
         nu = solve(live, S, rhs, ridge)
         left = rhs - mat_vec(S, nu)  # g + A d
-        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12))
+        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12 * peak(rhs)[:, None]))
         unsettled = xp.any(new != live, axis=1)
         if not bool(xp.any(unsettled)):
             return nu
         live = new
-    rows = xp.arange(k)[unsettled]
+    rows = xp.arange(k, device=device_of(S))[unsettled]
     part_S, part_rhs, part_ridge, part_equal = (take_rows(v, rows) for v in (S, rhs, ridge, equal))
     dual = [xp.zeros_like(part_rhs[:, 0]) for _ in range(R)]
     for _ in range(100):
@@ -201,7 +207,7 @@ def newton_step(
     g, A, R = L.g, L.A, L.g.shape[1]
     idle = xp.zeros_like(g)
     if L.n_equal < R:
-        live = (xp.arange(R) < L.n_equal)[None, :] | (nu > 0)
+        live = (xp.arange(R, device=device_of(g)) < L.n_equal)[None, :] | (nu > 0)
         A = xp.where(live[:, :, None], A, xp.zeros_like(A))
         g = xp.where(live, g, xp.zeros_like(g))
         idle = xp.where(live, idle, xp.ones_like(idle))
@@ -246,7 +252,7 @@ def line_search(
     xp = array_namespace(c)
     search = _Search(c, s, d, L.A, S, L.norm, rho, bound)
     point, merit = trial(1.0, F, C, search, L.n_equal)
-    worse = xp.arange(c.shape[0])[merit > bound]
+    worse = xp.arange(c.shape[0], device=device_of(c))[merit > bound]
     for k in range(1, 8):
         if worse.shape[0] == 0:
             break
@@ -255,7 +261,11 @@ def line_search(
         point, merit = put_rows(point, worse, retry), put_rows(merit, worse, cost)
         worse = worse[cost > some.bound]
     point = put_rows(point, worse, take_rows(c, worse))
-    return point, merit, put_rows(xp.zeros(c.shape[0], dtype=xp.bool), worse, xp.ones_like(worse, dtype=xp.bool))
+    return (
+        point,
+        merit,
+        put_rows(xp.zeros(c.shape[0], dtype=xp.bool, device=device_of(c)), worse, xp.ones_like(worse, dtype=xp.bool)),
+    )
 
 
 def trial(t: float, F: Any, C: Any, q: _Search, n_equal: int) -> tuple[Array, Array]:
@@ -276,5 +286,5 @@ def positive_part(g: Array, n_equal: int) -> Array:
     if n_equal == g.shape[1]:
         return g
     xp = array_namespace(g)
-    equal = (xp.arange(g.shape[1]) < n_equal)[None, :]
+    equal = (xp.arange(g.shape[1], device=device_of(g)) < n_equal)[None, :]
     return xp.where(equal | (g > 0), g, xp.zeros_like(g))

@@ -1,18 +1,5 @@
 """Estimators: where encode, regress and decode meet."""
 
-from lawful.estimators._ranking import RankingDecoding
-from lawful.estimators.base import DecodingError, DecodingWarning
-from lawful.estimators.ranker import ConstrainedRanker
-from lawful.estimators.regressor import ConstrainedRegressor
-from lawful.estimators.search import ConstrainedRegressorCV
-from lawful.estimators.selection import GridEdgeWarning
+from lawful._lazy import attach
 
-__all__ = [
-    "ConstrainedRanker",
-    "ConstrainedRegressor",
-    "ConstrainedRegressorCV",
-    "DecodingError",
-    "DecodingWarning",
-    "GridEdgeWarning",
-    "RankingDecoding",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -7,15 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import to_numpy
 from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
 from lawful.losses import Square
-from lawful.metrics import explained_variance
+from lawful.metrics import r2
 from lawful.sets import Reals
-from lawful.surrogates import KernelRidge, RegressorSurrogate, Surrogate
-from lawful.tasks import Tasks, check_outputs, split_tasks
+from lawful.surrogates import KernelRidge, RegressorSurrogate
+from lawful.tasks import Tasks, check_inputs
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
@@ -34,6 +34,12 @@ class DecodingWarning(UserWarning):
 
 class DecodingError(ValueError):
     """Some rows could not be decoded, and on_failure="raise" asked for an error."""
+
+
+def fit_law(constraint: Any, tasks: Tasks) -> Any:
+    """A set fitted on the rows on which anything was observed. Names are those the user gave, or None."""
+    seen = tasks.seen
+    return constraint.fit(tasks.Y[seen], tasks.X[seen], outputs=tasks.names, inputs=tasks.inputs)
 
 
 class LawfulEstimator(RegressorMixin, BaseEstimator):
@@ -60,29 +66,19 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
             raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
         if self.on_failure not in ON_FAILURE:
             raise ValueError(f"unknown on_failure {self.on_failure!r}; choose one of {', '.join(ON_FAILURE)}")
-        tasks = self._check(X, Y, sample_weight)
-        X = self._X
-        del self._X
-        Z, self.atoms_ = self.loss_.encodings(tasks.y)  # encode
-        self.surrogate_ = self._surrogate().fit_tasks(X, Z, tasks.y, tasks.rows, tasks.weights)  # regress
-        self.loss_.calibrate(tasks.y, tasks.rows, tasks.weights, len(X), self.surrogate_)
-        self._decode(X[:1])  # an impossible pair of loss and set fails here, not in predict
+        tasks = self._read(X, Y, sample_weight)
+        self.constraint_ = fit_law(self._part("constraint"), tasks)
+        self.loss_ = self._part("loss")
+        tasks = tasks.encoded(self.loss_)  # encode
+        self.atoms_ = tasks.atoms
+        self.surrogate_ = self._surrogate().fit_tasks(tasks)  # regress
+        self.loss_.calibrate(tasks, self.surrogate_)
+        self._decode(tasks.X[:1])  # an impossible pair of loss and set fails here, not in predict
         return self
 
-    def _check(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
-        self._X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
-        values, names = check_outputs(Y)
-        if len(values) != len(self._X):
-            raise ValueError(f"X has {len(self._X)} rows and Y has {len(values)}: inconsistent numbers of samples")
-        self._single = values.ndim == 1
-        Y2 = values[:, None] if self._single else values
-        tasks = split_tasks(Y2, names, sample_weight)
-        self.n_outputs_ = Y2.shape[1]
-        self.output_names_ = names or [f"y{t + 1}" for t in range(self.n_outputs_)]
-        inputs = getattr(self, "feature_names_in_", None)
-        inputs = list(inputs) if inputs is not None else [f"x{j + 1}" for j in range(self._X.shape[1])]
-        self.constraint_ = self._part("constraint").fit(Y2, self._X, outputs=names, inputs=inputs)
-        self.loss_ = self._part("loss")
+    def _read(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
+        tasks = Tasks.read(self, X, Y, sample_weight)
+        self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
         return tasks
 
     def _part(self, name: str) -> Any:
@@ -96,7 +92,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
 
     def _surrogate(self) -> Any:
         part = self._part("surrogate")
-        return part if isinstance(part, Surrogate) else RegressorSurrogate(part)
+        return part if hasattr(part, "fit_tasks") else RegressorSurrogate(part)
 
     # ------------------------------------------------------------------ predict
 
@@ -121,12 +117,12 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
     def objective(self, X: Any) -> Any:
         """F_x for every row of X: what the decoder minimises (for a look inside; `decode` does the work)."""
         check_is_fitted(self)
-        return self._objective(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._objective(check_inputs(self, X))
 
     def decode(self, X: Any) -> Decoding:
         """Predictions with a certificate per row: c, value, residual, status, iterations, margin."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_inputs(self, X)
         parts = []
         for batch in self._batches(len(X)):
             F, d = self._decode(X[batch])
@@ -165,8 +161,8 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         return c[:, 0] if self._single else c
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Explained variance (R^2), the mean over outputs; outputs that are NaN in y are left out."""
-        return float(explained_variance(y, self.predict(X), sample_weight=sample_weight))
+        """R^2, the mean over outputs; outputs that are NaN in y are left out."""
+        return float(r2(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

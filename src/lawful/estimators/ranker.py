@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from tqdm import tqdm
+from sklearn.utils.validation import check_is_fitted
 
-from lawful.estimators._ranking import RankingDecoding, collect, solver
+from lawful._checks import count
+from lawful._ranker import Ranker, check_items, item_names, new_queries, training_queries
+from lawful.decoders import ArcSet
+from lawful.decoders.arcset import RankingDecoding
+from lawful.decoders.orders import METHODS
+from lawful.estimators.base import LawfulEstimator
 from lawful.kernels import Precomputed
-from lawful.metrics import rank_loss
-from lawful.surrogates._ratings import as_ratings
-from lawful.surrogates.pairwise import PairwiseRidge
+from lawful.sets import Rankings
+from lawful.surrogates.pairs import PairObjective, PairTasks, PairwiseRidge
 
 __all__ = ["ConstrainedRanker"]
 
 
-class ConstrainedRanker(BaseEstimator):
+class ConstrainedRanker(Ranker, LawfulEstimator):
     """Rank items for a query: every pair of items is a task, and the predicted comparisons must form a total order.
 
         f(x) = argmin over total orders of the weight |S_pq(x)| of the pairs ranked against the sign of S_pq(x)
-        S_pq(x) = w (F_p(x) - F_q(x)) + sum_i k(x, x_i) c_i,pq          (see `lawful.surrogates.pairwise`)
+        S_pq(x) = w (F_p(x) - F_q(x)) + sum_i k(x, x_i) c_i,pq          (see `lawful.surrogates.pairs.pairwise`)
 
     The defaults are those that measured best. The paper's estimator (one kernel ridge problem per pair, nothing else):
 
         ConstrainedRanker(prior=None, similarity=0, ridge="n_lambda", targets="difference", pair_weight=None)
 
     and its predecessor, the vector-valued one in which missing comparisons count as ties: the same with missing="zero".
+
+    It is made of a surrogate (`PairwiseRidge`, with the parameters from `prior` to `pair_weight`), a set (`Rankings`) and a
+    decoder (`ArcSet`).
 
     Parameters
     ----------
@@ -47,7 +51,8 @@ class ConstrainedRanker(BaseEstimator):
     targets : "scaled" (differences of ratings, over the query's spread), "difference" or "sign"
     missing : "skip": a pair is learned from the queries that rated both; "zero": an unseen comparison is a tie
     pair_weight : "counts": S_pq is multiplied by 1 + the number of queries that rated both; None: it is not
-    decoder : "insertion", "eades", "borda", "exact", or a function S (D, D) -> items in order
+    decoder : "insertion", "eades", "borda", "exact", a function S (D, D) -> items in order, or an `ArcSet`, which then has the
+        parameters `sweeps`, `time_limit`, `random_state` and `verbose` of its own
     sweeps : int
         Sweeps of the insertion search.
     time_limit : float or None
@@ -62,7 +67,7 @@ class ConstrainedRanker(BaseEstimator):
 
     Attributes
     ----------
-    surrogate_ : the fitted `PairwiseRidge`
+    surrogate_, constraint_ : the fitted `PairwiseRidge`, the set of `Rankings`
     n_items_, item_names_, n_tasks_ (pairs compared at least once), n_unobserved_ (pairs never compared), n_features_in_
 
     Examples
@@ -119,6 +124,9 @@ class ConstrainedRanker(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    constraint = loss = surrogate = None  # they follow from the parameters
+    _defaults: dict[str, Any] = {}
+
     # ------------------------------------------------------------------ fit
 
     def fit(self, X: Any, R: Any = None, *, comparisons: Any = None, n_items: int | None = None) -> Self:
@@ -130,119 +138,73 @@ class ConstrainedRanker(BaseEstimator):
                      what a query says twice about a pair adds up, what it says against itself cancels, weight 0 is a tie
         n_items      D, where comparisons do not mention the last items
         """
-        self._solver(0, bound=False)  # an unknown decoder fails here, not in predict
-        if not (isinstance(self.sweeps, int | np.integer) and self.sweeps >= 0):
-            raise ValueError(f"ConstrainedRanker: sweeps={self.sweeps!r} must be a whole number, 0 or above")
-        if X is not None:
-            X = validate_data(self, X, dtype=np.float64)
-        else:
-            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-        columns = getattr(R, "columns", None)
-        self.surrogate_ = PairwiseRidge(**{name: getattr(self, name) for name in PairwiseRidge().get_params(deep=False)}).fit(
-            X, R, comparisons=comparisons, n_items=n_items
-        )
-        self.n_items_ = self.surrogate_.n_items_
+        self._decoder()  # an unknown one fails here, not in predict
+        X = training_queries(self, X)
+        tasks = PairTasks.read(X, R, comparisons, n_items)
+        self.constraint_ = Rankings().of_items(tasks.n_items)
+        self.surrogate_ = self._surrogate().fit_tasks(tasks)
+        self.n_items_, self.item_names_ = tasks.n_items, item_names(R)
         self.n_tasks_, self.n_unobserved_ = self.surrogate_.n_tasks_, self.surrogate_.n_unobserved_
-        self.item_names_ = tuple(columns) if columns is not None else None
         return self
 
-    def _solver(self, m: int, bound: bool) -> Any:
-        seeds = (
-            check_random_state(self.random_state).randint(2**31 - 1, size=m) if self.random_state is not None else np.zeros(m)
-        )
-        return solver(self.decoder, sweeps=self.sweeps, time_limit=self.time_limit, bound=bound, seeds=seeds)
+    def _surrogate(self) -> PairwiseRidge:
+        return PairwiseRidge(**{name: getattr(self, name) for name in PairwiseRidge().get_params(deep=False)})
 
-    def _inputs(self, X: Any, ratings: Any) -> tuple[Any, Any]:
-        check_is_fitted(self, "surrogate_")
-        if X is not None:
-            if not hasattr(self, "n_features_in_"):
-                raise ValueError("ConstrainedRanker was fitted without X, so it cannot use X; pass ratings of the new queries")
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X, None if ratings is None else as_ratings(ratings, self.n_items_)
+    def _decoder(self) -> ArcSet:
+        if isinstance(self.decoder, ArcSet):
+            self.decoder.solver(0, bound=False)
+            return self.decoder
+        if not callable(self.decoder) and not (isinstance(self.decoder, str) and self.decoder in METHODS):
+            raise ValueError(
+                f"ConstrainedRanker: decoder={self.decoder!r} is unknown; choose one of {', '.join(METHODS)}, or give a "
+                "function of S (D, D) that returns the items in order, best first"
+            )
+        found = ArcSet(
+            self.decoder,
+            sweeps=count(self, "sweeps", 0),
+            time_limit=self.time_limit,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+        found.solver(0, bound=False)
+        return found
 
     # ------------------------------------------------------------------ predict
 
-    def decode(self, X: Any, ratings: Any = None, *, items: Any = None, bound: bool = True) -> RankingDecoding:
+    def decode(  # type: ignore[override]
+        self, X: Any, ratings: Any = None, *, items: Any = None, bound: bool = True
+    ) -> RankingDecoding:
         """Orders with a certificate per query: order, positions, value, objective, bound, gap, status.
 
         ratings  (m, D) what the new queries have already rated, if anything: used by the prior and the similarity
         items    candidates, item numbers; the others are left out of the order. None: all
         bound    whether to compute the lower bound (else 0)
         """
-        X, ratings = self._inputs(X, ratings)
-        chosen = None if items is None else check_items(items, self.n_items_)
-        m = len(X) if X is not None else ratings.shape[0] if ratings is not None else 0
-        solve = self._solver(m, bound)
-        with tqdm(total=m, desc="decode", disable=not self.verbose) as bar:
+        F = self.objective(X, ratings, items=items)
+        return replace(self._decoder().orders(F, self.constraint_, bound=bound), names=self.item_names_)
 
-            def work(i: int, S: np.ndarray) -> Any:
-                found = solve(i, S)
-                bar.update()
-                return found
-
-            found = self.surrogate_.each_skew(work, X, ratings, chosen)
-        return collect(found, np.arange(self.n_items_) if chosen is None else chosen, self.n_items_, self.item_names_)
+    def objective(self, X: Any, ratings: Any = None, *, items: Any = None) -> PairObjective:  # type: ignore[override]
+        """What the decoder minimises, for every query (for a look inside; `decode` does the work)."""
+        check_is_fitted(self, "surrogate_")
+        X, ratings, _ = new_queries(self, X, ratings)
+        return self.surrogate_.objective(X, ratings, None if items is None else check_items(items, self.n_items_))
 
     def predict(self, X: Any, ratings: Any = None) -> np.ndarray:
         """(m, D) rank positions, 0 = best: a total order for every query."""
         return self.decode(X, ratings, bound=False).positions
 
-    def recommend(self, X: Any, k: int = 10, ratings: Any = None, *, exclude: Any = None, items: Any = None) -> np.ndarray:
-        """(m, k) the best items for each query, best first; -1 where fewer than k are left.
-
-        exclude: (m, D) ratings of items not to be recommended (every rating counts, whatever its value), or booleans.
-        """
-        if k < 1:
-            raise ValueError(f"ConstrainedRanker: k={k!r} items cannot be recommended; k must be 1 or more")
-        best = self.decode(X, ratings, items=items, bound=False).order
-        out = np.full((len(best), k), -1, dtype=np.int64)
-        gone = None if exclude is None else seen_items(exclude, (len(best), self.n_items_))
-        for i, row in enumerate(best):
-            left = row if gone is None else row[~np.isin(row, gone[i])]
-            out[i, : min(k, len(left))] = left[:k]
-        return out
+    def _best(self, X: Any, ratings: Any, items: Any) -> np.ndarray:
+        return self.decode(X, ratings, items=items, bound=False).order
 
     def pair_scores(self, X: Any, pairs: Any, ratings: Any = None) -> np.ndarray:
         """S_pq(x) of chosen pairs (P, 2): (m, P), or (P,) for a single query given as x (d,). S_pq > 0: p before q."""
+        check_is_fitted(self, "surrogate_")
         single = X is not None and np.ndim(X) == 1
-        X, ratings = self._inputs(np.asarray(X)[None, :] if single else X, ratings)
+        X, ratings, _ = new_queries(self, np.asarray(X)[None, :] if single else X, ratings)
         scores = self.surrogate_.pair_scores(X, pairs, ratings)
         return scores[0] if single else scores
 
-    def score(self, X: Any, R: Any, ratings: Any = None) -> float:
-        """1 - normalised rank loss: the mean over queries of the share of the weight |r_p - r_q| that is ordered rightly."""
-        truth = as_ratings(R, self.n_items_ if hasattr(self, "n_items_") else None)
-        positions = self.predict(X, ratings)
-        if truth.shape[0] != len(positions):
-            raise ValueError(f"X has {len(positions)} rows and R has {truth.shape[0]}: inconsistent numbers of queries")
-        losses = rank_loss(truth, positions, per_query=True)
-        losses = losses[~np.isnan(losses)]  # queries with nothing to order
-        return 1.0 - float(losses.mean()) if losses.size else float("nan")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
         tags.input_tags.pairwise = isinstance(self.kernel, Precomputed)
         return tags
-
-
-def check_items(items: Any, n_items: int) -> np.ndarray:
-    """Candidates, sorted, each once."""
-    chosen = np.asarray(items)
-    if chosen.ndim != 1 or chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
-        raise ValueError(f"items have shape {chosen.shape} and type {chosen.dtype}; give a list of item numbers")
-    if chosen.min() < 0 or chosen.max() >= n_items:
-        raise ValueError(f"items name numbers outside 0 .. {n_items - 1}")
-    return np.unique(chosen).astype(np.int64)
-
-
-def seen_items(exclude: Any, shape: tuple[int, int]) -> list[np.ndarray]:
-    """The excluded items of every query."""
-    if not sparse.issparse(exclude) and np.asarray(exclude).dtype == bool:
-        exclude = np.where(np.asarray(exclude), 1.0, np.nan)
-    seen = as_ratings(exclude, shape[1])
-    if seen.shape[0] != shape[0]:
-        raise ValueError(f"exclude has {seen.shape[0]} rows for {shape[0]} queries; one row for each is needed")
-    return np.split(seen.indices, seen.indptr[1:-1])

@@ -1,4 +1,7 @@
-"""ConstrainedRegressorCV: bandwidth, lambda, delta and mu, chosen through the decode at about the price of one fit a kernel."""
+"""ConstrainedRegressorCV: kernel, lambda, delta and mu, or a grid of any surrogate, chosen through the decode.
+
+A ridge costs about one fit a kernel; any other surrogate is refitted for every setting and fold.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +16,17 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lawful.decoders import Decoding
-from lawful.estimators.evaluate import Candidate, Evaluator
-from lawful.estimators.folds import make_folds
+from lawful.estimators.candidates import Choice, Grid, Ridges
+from lawful.estimators.evaluate import Evaluator
 from lawful.estimators.regressor import ConstrainedRegressor
-from lawful.estimators.selection import (
-    FREE,
-    Error,
-    Results,
-    check_grid,
-    check_intercepts,
-    check_kernels,
-    choose_lam,
-    choose_law,
-    is_auto,
-    on_edge,
-    warn_edges,
-)
+from lawful.estimators.selection import HeldOutLoss, Results, check_grid, choose_law, warn_edges
+from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge
-from lawful.tasks import check_outputs, check_weights
+from lawful.tasks import Tasks
 
-AUTO_LAMS = 10.0 ** np.arange(-15, 2.01, 0.5)  # relative to the mean of k(x, x); below, rounding of K would be fitted
-FINER = 10.0 ** np.linspace(-0.5, 0.5, 11)  # around the best of them
-
+FOLDS = 5  # where leave-one-out has no closed form
 CHOICES = {
     "select_on": ("unconstrained", "constrained"),
     "rule": ("one_se", "best"),
@@ -47,15 +37,21 @@ CHOICES = {
 class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     """`ConstrainedRegressor` with its hyper-parameters chosen by cross-validation.
 
-    First kernel, intercept and lambda, by the held-out error of the unconstrained prediction (or of the decoded one); then, if
-    grids are given, delta (the law inflated to a tube) or mu (the law as a price), by the held-out error of the decoded
-    prediction and a paired one-standard-error rule that prefers the exact law. A kernel costs one eigendecomposition per fold,
-    a lambda one product, a delta or mu one line.
+    First kernel, intercept and lambda (or the parameters of another surrogate), by the held-out error of the unconstrained
+    prediction (or of the decoded one); then, if grids are given, delta (the law inflated to a tube) or mu (the law as a price),
+    by the held-out error of the decoded prediction and a paired one-standard-error rule that prefers the exact law. A kernel
+    costs one eigendecomposition per fold, a lambda one product, a delta or mu one line. No law is judged on labels that it was
+    fitted on: sets that learn from labels are fitted anew without the held-out ones.
 
     Parameters
     ----------
     constraint : ConstraintSet, optional
         As in `ConstrainedRegressor`.
+    surrogate : KernelRidge, another surrogate or any scikit-learn regressor, optional
+        What learns the unconstrained part. None is `KernelRidge()`, whose kernel, lam and intercept are replaced by what
+        `kernels`, `lams` and `intercepts` find best; other parameters of a given one are kept.
+    grid : dict or list of dicts, optional
+        For any other surrogate: values of its parameters to try, as in GridSearchCV, each refitted for every fold.
     kernels : "auto", a kernel, a list of kernels, or a grid of numbers
         Numbers are bandwidths of `Gaussian`. "auto" is Gaussian with length scales tuned by leave-one-out on all rows, as is
         every kernel of a list whose sigma is "auto".
@@ -66,9 +62,11 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     deltas, mus : grids, optional
         Radii of `Inflated(constraint, delta, norm)` and prices of `Penalized(constraint, mu)`; the exact law is always a
         candidate.
-    cv : "loo", int, float, splitter or list of (train, test)
-        Leave-one-out in closed form, a number of folds, a held-out fraction, or anything with split(X). Own folds are drawn
-        so that every output keeps observations. Leave-one-out measures the output metric once, on all rows.
+    cv : "auto", "loo", int, float, splitter or iterable of (train, test)
+        Leave-one-out (in closed form for a ridge), a number of folds, a held-out fraction, or anything with split(X). "auto" is
+        leave-one-out where it has a closed form, else five folds. Own folds are drawn so that every output keeps observations.
+        Leave-one-out measures the output metric once, on all rows; sets that learn from labels are fitted without those of a
+        fifth of the inputs at a time.
     select_on : {"unconstrained", "constrained"}
         What chooses kernel, intercept and lambda. "constrained" with grids of delta or mu searches them jointly, as the
         paper does.
@@ -90,10 +88,10 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : the `ConstrainedRegressor` fitted on all rows with the chosen values
-    best_params_ : kernel (one, or one per output), lam, intercept, delta, mu (None where not used)
+    best_params_ : kernel (one, or one per output), lam and intercept, or the entries of `grid`; delta, mu (None where not used)
     best_error_ : its held-out error, by `scoring`
     cv_results_ : dict of columns, one row for each candidate and output; `pandas.DataFrame(model.cv_results_)` is a tidy table
-    lam_path_ : lam (L, T) and error (L, T) of the chosen kernel
+    lam_path_ : lam (L, T) and error (L, T) of the chosen kernel (of a ridge only)
 
     Examples
     --------
@@ -111,12 +109,14 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         self,
         constraint: Any = None,
         *,
+        surrogate: Any = None,
+        grid: Any = None,
         kernels: Any = "auto",
         lams: Any = "auto",
         intercepts: Any = True,
         deltas: Any = None,
         mus: Any = None,
-        cv: Any = "loo",
+        cv: Any = "auto",
         select_on: str = "unconstrained",
         rule: str = "one_se",
         scoring: Any = None,
@@ -130,6 +130,8 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.constraint = constraint
+        self.surrogate = surrogate
+        self.grid = grid
         self.kernels = kernels
         self.lams = lams
         self.intercepts = intercepts
@@ -160,120 +162,90 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 'select_on="constrained" chooses one lambda for all outputs (their decoded errors depend on each other); '
                 'give lam_per_task=False or select_on="unconstrained"'
             )
-        template = ConstrainedRegressor(self.constraint, loss=self.loss, decoder=self.decoder, on_failure=self.on_failure)
+        template = ConstrainedRegressor(
+            self.constraint, loss=self.loss, surrogate=self.surrogate, decoder=self.decoder, on_failure=self.on_failure
+        )
+        family = self._family(template)
         evaluator = self._evaluator(template, X, y, sample_weight)
         results = Results(evaluator.error)
-        chosen, edges = self._search(evaluator, results)
-        delta, mu = self._relax(evaluator, chosen, results, edges)
-        warn_edges(edges)
-        self.cv_results_ = results.columns(template.output_names_)
-        self._refit(template, X, y, sample_weight, chosen, delta, mu)
+        choice = family.choose(evaluator, results, self._parallel)
+        self.__dict__.pop("lam_path_", None)  # of an earlier fit
+        if choice.path is not None:
+            self.lam_path_ = Bunch(lam=choice.path[0], error=choice.path[1])
+        delta, mu = self._relax(evaluator, choice, results)
+        warn_edges(choice.edges)
+        self.cv_results_ = results.columns(evaluator.tasks.output_names)
+        self._refit(template, X, y, sample_weight, choice, delta, mu)
         return self
 
     @property
     def _per_task(self) -> bool:
         return self.select_on == "unconstrained" if self.lam_per_task == "auto" else bool(self.lam_per_task)
 
+    def _family(self, template: ConstrainedRegressor) -> Ridges | Grid:
+        surrogate, joint = template._surrogate(), self.select_on == "constrained"
+        if isinstance(surrogate, KernelRidge):
+            if self.grid is not None:
+                raise ValueError("grid is for surrogates other than KernelRidge; for a ridge give kernels, lams and intercepts")
+            if self.surrogate is None:
+                surrogate.random_state = self.random_state
+            return Ridges(surrogate, self.kernels, self.lams, self.intercepts, self._per_task, joint)
+        defaults = {"kernels": "auto", "lams": "auto", "intercepts": True}
+        given = [name for name, default in defaults.items() if not _same(getattr(self, name), default)]
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} belong to a KernelRidge, and the surrogate is {self.surrogate!r}; give grid, a dict of "
+                "its own parameters"
+            )
+        return Grid(surrogate, template._part("surrogate"), self.grid, joint)
+
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
-        tasks = template._check(X, y, sample_weight)
-        X = template.__dict__.pop("_X")
-        values, _ = check_outputs(y)
-        Y = values.reshape(len(values), -1)
-        weight = np.where(np.isnan(Y), 0.0, check_weights(sample_weight, *Y.shape))
+        tasks = Tasks.read(self, X, y, sample_weight)
+        weight = tasks.weight
+        cv = self.cv
+        if isinstance(cv, str) and cv == "auto":
+            cv = "loo" if template._surrogate().loo else min(FOLDS, len(tasks.seen))
         return Evaluator(
-            X,
             tasks,
-            template.constraint_,
-            template.loss_,
+            template._part("constraint"),
+            template._part("loss"),
             self.decoder,
-            make_folds(self.cv, X, weight > 0, template.output_names_, self.random_state),
-            Error(self.scoring, Y, weight),
+            make_folds(cv, tasks.X, weight > 0, tasks.output_names, self.random_state),
+            HeldOutLoss(self.scoring, tasks.Y, weight),
             np.empty(0) if self.deltas is None else check_grid(self.deltas, "deltas", 0.0, strict=False, unbounded=True),
             np.empty(0) if self.mus is None else check_grid(self.mus, "mus", 0.0, strict=False, unbounded=True),
             self.norm,
         )
 
-    def _search(self, evaluator: Evaluator, results: Results) -> tuple[Candidate, list[tuple[str, str]]]:
-        """Kernel, intercept and lambda, and what lies on the edge of its grid."""
-        T = len(evaluator.tasks.y)
-        lams = None if is_auto(self.lams) else check_grid(self.lams, "lams", 0.0, strict=True)
-        joint = self.select_on == "constrained"
-        kernels, numbers = check_kernels(self.kernels)
-        pairs = [(kernel, intercept) for kernel in kernels for intercept in check_intercepts(self.intercepts)]
-
-        def errors(candidate: Candidate) -> np.ndarray:
-            """(L, k, T), k for the exact law and its relaxations, or 1 for no law."""
-            return evaluator.constrained(candidate) if joint else evaluator.unconstrained(candidate)[:, None, :]
-
-        def evaluate(kernel: Any, intercept: Any) -> tuple[Candidate, np.ndarray]:
-            tuned = evaluator.tuned(kernel, intercept, self.random_state)
-            grid = AUTO_LAMS[:, None] * evaluator.level(tuned) if lams is None else np.tile(lams[:, None], (1, T))
-            candidate = Candidate(tuned, intercept, grid)
-            return candidate, errors(candidate)
-
-        found = self._parallel(evaluate, pairs)
-        choices = [choose_lam(e, evaluator.error, self._per_task) for _, e in found]
-        best = int(np.argmin([risk for _, risk in choices]))
-        (winner, table), (at, _) = found[best], choices[best]
-        for candidate, e in found:
-            results.add(candidate, e, evaluator.relaxed if joint else FREE)
-        self.lam_path_ = Bunch(lam=winner.lams, error=table[:, 0, :])
-        edges = []
-        if numbers is not None:
-            position = best // (len(pairs) // len(kernels))
-            risks = np.array([risk for _, risk in choices]).reshape(len(kernels), -1).min(axis=1)
-            if on_edge(risks, position):
-                edges.append(("kernels", f"sigma = {numbers[position]:.3g}"))
-        lam = winner.lams[at, np.arange(T)]
-        if lams is None:
-            winner = Candidate(winner.kernels, winner.intercept, lam * FINER[:, None])
-            finer = errors(winner)
-            results.add(winner, finer, evaluator.relaxed if joint else FREE)
-            lam = winner.lams[choose_lam(finer, evaluator.error, self._per_task)[0], np.arange(T)]
-        else:
-            risks = table[:, 0, :] if self._per_task else evaluator.error.mean(table).min(axis=1)[:, None]
-            there = sorted({float(lam[t]) for t in range(risks.shape[1]) if on_edge(risks[:, t], int(at[t]))})
-            edges += [("lams", ", ".join(f"{v:.3g}" for v in there))] if there else []
-        return Candidate(winner.kernels, winner.intercept, lam[None, :]), edges
-
     def _parallel(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
         jobs = min(effective_n_jobs(self.n_jobs), len(arguments))
-        # With several kernels at a time BLAS threads would only be in each other's way.
+        # With several candidates at a time BLAS threads would only be in each other's way.
         with threadpool_limits(1 if jobs > 1 else None, user_api="blas"):
             work = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(delayed(function)(*a) for a in arguments)
             return list(tqdm(work, total=len(arguments), desc="kernels", disable=not self.verbose))
 
-    def _relax(
-        self, evaluator: Evaluator, chosen: Candidate, results: Results, edges: list[tuple[str, str]]
-    ) -> tuple[float | None, float | None]:
+    def _relax(self, evaluator: Evaluator, choice: Choice, results: Results) -> tuple[float | None, float | None]:
         """delta or mu, or neither for the exact law; two paths of lines, one decode."""
-        losses, looseness, free = evaluator.relaxations(chosen)
+        losses, looseness, free = evaluator.relaxations(choice.candidate)
         k = choose_law(evaluator.error.mean(losses), looseness, self.rule)
-        results.add(chosen, losses.sum(axis=1)[None], evaluator.relaxed)
+        results.add(choice.candidate, losses.sum(axis=1)[None], evaluator.relaxed)
         self.best_error_ = float(evaluator.error.mean(losses[k].sum(axis=0)))
         delta, mu = evaluator.relaxed[k]
         # The end of a path that already is the unconstrained prediction is no edge.
         for name, grid, value in (("deltas", evaluator.deltas, delta), ("mus", evaluator.mus, mu)):
             if value is not None and grid.size > 2 and value == grid[-1] and looseness[k] < 0.99 * free:
-                edges.append((name, f"{value:.3g}"))
+                choice.edges.append((name, f"{value:.3g}"))
         return delta, mu
 
     def _refit(
-        self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any, chosen: Candidate, delta: Any, mu: Any
+        self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any, choice: Choice, delta: Any, mu: Any
     ) -> None:
-        kernel: Any = chosen.kernels
-        if all(k is kernel[0] for k in kernel):
-            kernel = kernel[0]
-        lam: Any = chosen.lams[0]
-        if np.all(lam == lam[0]):
-            lam = float(lam[0])
         base = Reals() if self.constraint is None else self.constraint
         law = base if delta is None else Inflated(base, delta, self.norm)
         law = law if mu is None else Penalized(base, mu)
-        surrogate = KernelRidge(kernel, lam=lam, intercept=chosen.intercept)
-        self.best_params_ = {"kernel": kernel, "lam": lam, "intercept": chosen.intercept, "delta": delta, "mu": mu}
-        self.best_estimator_ = clone(template).set_params(constraint=law, surrogate=surrogate).fit(X, y, sample_weight)
+        self.best_params_ = choice.parameters | {"delta": delta, "mu": mu}
+        self.best_estimator_ = clone(template).set_params(constraint=law, surrogate=choice.surrogate).fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "output_names_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
@@ -296,7 +268,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         return self.best_estimator_.objective(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Explained variance, the mean over outputs; missing labels are left out."""
+        """R^2, the mean over outputs; missing labels are left out."""
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 
@@ -305,3 +277,8 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.input_tags.pairwise = isinstance(self.kernels, Precomputed)
         return tags
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter was left at its default; arrays have no truth value."""
+    return type(value) is type(default) and bool(value == default)

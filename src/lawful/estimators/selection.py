@@ -11,7 +11,7 @@ import numpy as np
 from lawful.kernels import Gaussian, Kernel
 from lawful.losses.square import scale_of
 
-SQUARED = ("r2", "explained_variance", "neg_mean_squared_error")
+SQUARED = ("r2", "neg_mean_squared_error")
 SCORINGS = (*SQUARED, "neg_mean_absolute_error")
 
 
@@ -19,23 +19,28 @@ class GridEdgeWarning(UserWarning):
     """The best value of a hyper-parameter is the first or the last of its grid: the optimum may lie outside."""
 
 
-class Error:
+class HeldOutLoss:
     """Mean over outputs of the mean held-out loss of each, over its observed labels.
 
-    scoring None, "r2", "explained_variance": squared error over the variance of the output (free of units);
+    scoring None, "r2": squared error over the variance of the output (free of units);
     "neg_mean_squared_error", "neg_mean_absolute_error": as in scikit-learn, in the units of the outputs; or any function
     l(c, y) of arrays, such as a loss of `lawful.losses`. Losses are kept per row, so that candidates can be compared in pairs.
     """
 
     def __init__(self, scoring: Any, Y: np.ndarray, weight: np.ndarray) -> None:
-        if not (scoring is None or callable(scoring) or scoring in SCORINGS):
+        if not (scoring is None or callable(scoring) or (isinstance(scoring, str) and scoring in SCORINGS)):
             raise ValueError(
                 f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}, or give a function l(c, y) such as Huber()"
+            )
+        if isinstance(scoring, type) or hasattr(scoring, "_score_func"):
+            raise ValueError(
+                f"scoring={scoring!r} scores estimators, and here every held-out label is scored by itself; "
+                f"choose one of {', '.join(SCORINGS)}, or give a function l(c, y) of arrays such as Huber()"
             )
         self.Y, self.weight = Y, weight
         self.scale = np.ones(Y.shape[1])
         self.loss: Callable[[Any, Any], Any]
-        if scoring is None or scoring in ("r2", "explained_variance"):
+        if scoring is None or scoring == "r2":
             seen = weight > 0
             self.scale = np.array([scale_of(Y[s, t], weight[s, t]) ** 2 for t, s in enumerate(seen.T)])
         if callable(scoring):
@@ -55,9 +60,24 @@ class Error:
         """(..., m, T): each label's part of its output's mean error; sums over rows give the error of each output."""
         w, y = self.weight[rows], self.Y[rows]
         seen = w > 0
-        with np.errstate(invalid="ignore"):
-            parts = self.loss(c, np.where(seen, y, 0.0)) * w * self.share
-        return np.where(seen, parts, 0.0)
+        parts = np.where(seen, self._losses(c, np.where(seen, y, 0.0)), 0.0)
+        if not np.isfinite(parts).all():
+            what = "the prediction itself is not finite" if not np.isfinite(c).all() else "use a loss that is finite everywhere"
+            raise ValueError(f"the held-out loss is NaN or infinite for some rows ({what}); nothing can be chosen by it")
+        return parts * w * self.share
+
+    def _losses(self, c: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """l(c, y), which must be a number for every label."""
+        advice = "give a function l(c, y) of arrays that returns the loss of every entry, such as lambda c, y: abs(c - y)"
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.loss(c, y))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"scoring={self.loss!r} fails on arrays of shape {c.shape} ({error}); {advice}") from error
+        if found.shape != c.shape or found.dtype.kind not in "biuf":
+            what = f"{found.dtype} of shape {found.shape} for predictions of shape {c.shape}"
+            raise ValueError(f"scoring={self.loss!r} returned {what}; {advice}")
+        return found
 
     def mean(self, errors: np.ndarray) -> Any:
         """Mean over the outputs that were scored, of errors (..., T)."""
@@ -84,7 +104,7 @@ def choose_law(losses: np.ndarray, looseness: np.ndarray, rule: str) -> int:
     return 0 if d.sum() <= se else best
 
 
-def choose_lam(errors: np.ndarray, error: Error, per_task: bool) -> tuple[np.ndarray, float]:
+def choose_lam(errors: np.ndarray, error: HeldOutLoss, per_task: bool) -> tuple[np.ndarray, float]:
     """Which of L lambdas for each task, and the error then. errors (L, k, T); of k relaxations the best counts.
 
     Ties go to the larger lambda; a task that cannot be scored follows the others.
@@ -122,7 +142,7 @@ FREE: Relaxations = [(None, None)]  # no law
 class Results:
     """The tidy table: one row for each candidate and output."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: HeldOutLoss) -> None:
         self.error = error
         self.parts: list[tuple[Any, np.ndarray, Relaxations]] = []
 
@@ -131,19 +151,17 @@ class Results:
         self.parts.append((candidate, errors, relaxed))
 
     def columns(self, names: list[str]) -> dict[str, np.ndarray]:
-        table: dict[str, list[Any]] = {
-            key: [] for key in ("kernel", "intercept", "lam", "law", "delta", "mu", "output", "error", "mean_error")
-        }
+        table: dict[str, list[Any]] = {}
         for candidate, errors, relaxed in self.parts:
             L, k, T = errors.shape
             shape = (L, k, T)
             kinds = ["exact" if d is m is None else "mu" if d is None else "delta" for d, m in relaxed]
             kinds = ["none"] if relaxed is FREE else kinds
             value = lambda v: np.nan if v is None else v  # noqa: E731
-            labels = {
-                "kernel": np.array([repr(kernel) for kernel in candidate.kernels])[None, None, :],
-                "intercept": np.array(str(candidate.intercept))[None, None, None],
-                "lam": candidate.lams[:, None, :],
+            labels = {key: np.array(value)[None, None] for key, value in candidate.labels.items()}
+            if candidate.lams is not None:
+                labels["lam"] = candidate.lams[:, None, :]
+            labels |= {
                 "law": np.array(kinds)[None, :, None],
                 "delta": np.array([value(d) for d, _ in relaxed])[None, :, None],
                 "mu": np.array([value(m) for _, m in relaxed])[None, :, None],
@@ -152,7 +170,7 @@ class Results:
                 "mean_error": self.error.mean(errors)[:, :, None],
             }
             for key, values in labels.items():
-                table[key].append(np.broadcast_to(values, shape).ravel())
+                table.setdefault(key, []).append(np.broadcast_to(values, shape).ravel())
         return {key: np.concatenate(parts) for key, parts in table.items()}
 
 

@@ -1,14 +1,7 @@
-"""The paper's experiments, one package each: configurations -> rows -> report."""
+"""The paper's experiments, one package each: configurations -> rows -> report. Nothing is loaded before something is run."""
 
-from lawful.experiments._base import Clock, Experiment, Options
-from lawful.experiments._reproduce import reproduce
-from lawful.experiments._runner import cores
-from lawful.experiments._store import StoreError
-from lawful.experiments.ranking import RANKING
-from lawful.experiments.sarcos import SARCOS
-from lawful.experiments.synthetic import SYNTHETIC
-from lawful.experiments.theory import THEORY
+from lawful._lazy import attach
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (SYNTHETIC, SARCOS, RANKING, THEORY)}
+NAMES = ("synthetic", "sarcos", "ranking", "theory")  # of EXPERIMENTS: the command line lists them without loading any
 
-__all__ = ["EXPERIMENTS", "Clock", "Experiment", "Options", "StoreError", "cores", "reproduce"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

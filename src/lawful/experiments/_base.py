@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lawful.experiments._store import no_fields
 from lawful.report.blocks import Section
 
 Row = dict[str, Any]  # a configuration and, under "results", what was measured; everything in it goes through JSON
@@ -58,6 +59,7 @@ class Experiment:
     load(options) -> data, called once in each worker process; describe(data) -> what it is, in words
     run(configuration, data, clock) -> results (JSON-able, no times, the same bytes for the same configuration)
     cost(configuration) -> seconds it takes, roughly: for the time left
+    fields(configuration) -> what its results have at least, so that a damaged row is found when the run is gone on with
     pages(rows, seconds, options, told) -> sections of the report; `seconds` maps a label of the clock to its times, `told` is
         what `describe` said: a report needs rows, not data
     """
@@ -70,4 +72,5 @@ class Experiment:
     cost: Callable[[dict[str, Any]], float]
     pages: Callable[[list[Row], dict[str, list[float]], Options, list[str]], list[Section]]
     describe: Callable[[Any], list[str]] = nothing_to_tell
+    fields: Callable[[dict[str, Any]], Iterable[str]] = no_fields
     needs_data: bool = False  # whether --data means anything to it

@@ -87,7 +87,9 @@ def prepare(experiment: Experiment, options: Options, out: Path, *, resume: bool
         "seed": options.seed,
         "data": experiment.describe(data),
     }
-    store = Store(Path(out) / experiment.name, asked, experiment.configurations(options), resume=resume)
+    store = Store(
+        Path(out) / experiment.name, asked, experiment.configurations(options), resume=resume, fields=experiment.fields
+    )
     store.check()
     return Prepared(experiment, options, data, store)
 

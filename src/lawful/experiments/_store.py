@@ -9,15 +9,18 @@ A run's folder holds
 The program may be killed at any moment. A line counts once its newline is on disk: whatever follows the last newline is the
 torn line of a killed write and is cut off at the next start. When all configurations are done the rows are put into the order
 of the plan by one atomic replacement, so that an interrupted and resumed run leaves the same bytes as an uninterrupted one.
+
+What a kill cannot do, a disk or an editor can. A file is read whole before anything is written: if a line is damaged, the error
+names it and says what to do, and no file has changed. Rows whose run.json was lost are taken over if they are planned.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 try:
     import fcntl
@@ -44,22 +47,79 @@ def replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def read_lines(path: Path) -> list[Any]:
-    """The complete lines of a JSON-lines file; a torn last line is left out."""
+class Damage(ValueError):
+    """What is wrong with a line or a file, to follow its name: "is empty"."""
+
+
+def parse(text: bytes) -> Any:
+    """JSON that `dumps` can write again, or `Damage`."""
+    if not text.strip():
+        raise Damage("is empty")
+    try:
+        value = json.loads(text.decode("utf-8"))
+        dumps(value).encode("utf-8")  # JSON may hold NaN and halves of characters, rows may not
+    except UnicodeError:
+        raise Damage("is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise Damage(f"is not JSON ({error.msg})") from None
+    except (ValueError, RecursionError) as error:
+        raise Damage(f"is no JSON of ours ({error})") from None
+    return value
+
+
+def need(value: Any, what: str, /, **fields: type | tuple[type, ...]) -> None:
+    """`Damage` unless `value` is an object whose fields are of these types."""
+    if not isinstance(value, dict):
+        raise Damage(f"is {dumps(value)[:40]}, not {what}")
+    for name, kind in fields.items():
+        if name not in value:
+            raise Damage(f"lacks {name!r}")
+        if not isinstance(value[name], kind):
+            raise Damage(f"has {dumps(value[name])[:40]} as {name!r}")
+
+
+def read_lines(path: Path, check: Callable[[Any], None] = lambda value: None, remedy: str = "") -> list[Any]:
+    """The complete lines of a JSON-lines file; a torn last line is left out. All damaged lines are named in one error."""
     if not path.exists():
         return []
     whole, _, _ = path.read_bytes().rpartition(b"\n")
-    lines = whole.decode("utf-8").split("\n") if whole else []
-    found = []
-    for number, line in enumerate(lines, 1):
+    found, damaged = [], []
+    for number, line in enumerate(whole.split(b"\n") if whole else [], 1):
         try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise StoreError(
-                f"{path}, line {number} is not JSON ({error.msg}). A killed run only tears the last line, so something else "
-                "changed the file; restore it or start again in another --out folder"
-            ) from error
+            value = parse(line)
+            check(value)
+            found.append(value)
+        except Damage as damage:
+            damaged.append(f"line {number} {damage}")
+    if damaged:
+        told = "; ".join(damaged[:5]) + (f"; and {len(damaged) - 5} more" if len(damaged) > 5 else "")
+        raise StoreError(
+            f"{path}: {told}. A killed run only tears the last line, so something else changed the file; nothing was written. "
+            f"Restore it from a copy, or delete the damaged lines and use --resume again: the other {len(found)} are good"
+            + remedy
+        )
     return found
+
+
+NUMBER = (int, float)
+SESSION = {"command": str, "versions": dict, "machine": str, "n_jobs": int}
+
+
+def no_fields(configuration: dict[str, Any]) -> Iterable[str]:
+    return ()
+
+
+def check_times(line: Any) -> None:
+    need(line, "the times of a row", session=int, seconds=NUMBER, parts=dict, peak_mb=NUMBER, at=NUMBER)
+    need(line["parts"], "seconds by label", **dict.fromkeys(line["parts"], NUMBER))
+
+
+class Found(NamedTuple):
+    """A run that may be gone on with."""
+
+    sessions: list[dict[str, Any]]
+    rows: dict[str, dict[str, Any]]
+    times: list[dict[str, Any]]
 
 
 def key(configuration: dict[str, Any]) -> str:
@@ -69,9 +129,17 @@ def key(configuration: dict[str, Any]) -> str:
 class Store:
     """The files of one run. Use as a context manager: it holds a lock, which the system drops when the process dies."""
 
-    def __init__(self, folder: Path, asked: dict[str, Any], configurations: list[dict[str, Any]], *, resume: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        asked: dict[str, Any],
+        configurations: list[dict[str, Any]],
+        *,
+        resume: bool,
+        fields: Callable[[dict[str, Any]], Iterable[str]] = no_fields,
+    ) -> None:
         self.folder, self.asked, self.plan = Path(folder), asked, configurations
-        self.resume = resume
+        self.resume, self.fields = resume, fields
         self.rows: dict[str, dict[str, Any]] = {}
         self.sessions: list[dict[str, Any]] = []
         self._rows: IO[str] | None = None
@@ -81,22 +149,50 @@ class Store:
     def path(self) -> Path:
         return self.folder / "rows.jsonl"
 
-    def check(self) -> dict[str, Any] | None:
-        """What run.json says, if there is one and it may be gone on with; nothing is written."""
+    def check(self) -> Found | None:
+        """What is there, if it may be gone on with; all of it is read and nothing is written."""
         path = self.folder / "run.json"
-        if not path.exists():
+        if not path.exists() and not self.path.exists():
             return None
         if not self.resume:
             raise StoreError(f"{self.folder} already holds a run; add --resume to go on with it, or name another --out folder")
-        run = json.loads(path.read_text(encoding="utf-8"))
-        before = run["asked"]
-        changed = [name for name in sorted({*before, *self.asked}) if before.get(name) != self.asked.get(name)]
-        if changed == ["trials"] and before["trials"] < self.asked["trials"]:
-            return run  # more of the same: the rows that are there belong to it
-        if changed:
-            told = "; ".join(f"{name} was {before.get(name)!r} and is {self.asked.get(name)!r}" for name in changed)
+        run: dict[str, Any] = self._read_run(path) if path.exists() else {"asked": self.asked, "sessions": []}
+        before, now = run["asked"], self.asked
+        changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        # More trials are more of the same: the rows that are there belong to it.
+        if changed and not (
+            changed == ["trials"] and isinstance(before.get("trials"), int) and before["trials"] < now["trials"]
+        ):
+            told = "; ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in changed)
             raise StoreError(f"{self.folder} holds a run of something else ({told}); ask for the same, or name another --out")
+        return Found(run["sessions"], self._read_rows(), self.times())
+
+    def _read_run(self, path: Path) -> dict[str, Any]:
+        try:
+            run = parse(path.read_bytes())
+            need(run, "a run", asked=dict, sessions=list)
+            for session in run["sessions"]:
+                need(session, "a session", **SESSION)
+        except Damage as damage:
+            raise StoreError(
+                f"{path} {damage}; nothing was written. Restore it from a copy, or delete it and give the command of that run "
+                f"again with --resume: its rows are in {self.path.name} and are kept"
+            ) from None
         return run
+
+    def _read_rows(self) -> dict[str, dict[str, Any]]:
+        planned, rows = {key(c) for c in self.plan}, {}
+
+        def check(row: Any) -> None:
+            need(row, "a row", results=dict)
+            k = key(row)
+            if k not in planned or k in rows:
+                raise Damage(f"holds a row that is {'repeated' if k in rows else 'not planned'}: {k}")
+            need(row["results"], "results", **dict.fromkeys(self.fields(row), object))
+            rows[k] = row
+
+        read_lines(self.path, check, " and are kept, and what is missing is computed again")
+        return rows
 
     def __enter__(self) -> Self:
         self.check()
@@ -108,27 +204,20 @@ class Store:
                     fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError as error:
                     raise StoreError(f"{self.folder} is in use by another run; wait for it, or name another --out") from error
-            run = self.check()
-            if run is not None:
-                self._continue(run)
+            found = self.check()
+            if found is not None:
+                self._continue(found)
             self._open()
         except BaseException:
             self._lock.close()
             raise
         return self
 
-    def _continue(self, run: dict[str, Any]) -> None:
-        self.sessions = run["sessions"]
-        planned = {key(c) for c in self.plan}
-        for row in read_lines(self.path):
-            k = key(row)
-            if k not in planned or k in self.rows:
-                raise StoreError(f"{self.path} holds a row that is {'repeated' if k in self.rows else 'not planned'}: {k}")
-            self.rows[k] = row
+    def _continue(self, found: Found) -> None:
+        self.sessions, self.rows = found.sessions, found.rows
         # Cut off the torn line before anything is appended behind it.
-        replace(self.path, "".join(dumps(row) + "\n" for row in self.rows.values()))
-        times = self.folder / "times.jsonl"
-        replace(times, "".join(dumps(line) + "\n" for line in read_lines(times)))
+        for path, lines in ((self.path, found.rows.values()), (self.folder / "times.jsonl", found.times)):
+            replace(path, "".join(dumps(line) + "\n" for line in lines))
 
     def _open(self) -> None:
         self._rows = open(self.path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115
@@ -168,7 +257,8 @@ class Store:
         return rows
 
     def times(self) -> list[dict[str, Any]]:
-        return read_lines(self.folder / "times.jsonl")
+        path, remedy = self.folder / "times.jsonl", "; nothing but the times of the deleted ones is lost"
+        return read_lines(path, check_times, remedy)
 
 
 def flat(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lawful._array import Array, array_namespace
+from lawful._array import Array, array_namespace, device_of
 from lawful.losses.objective import Objective, SmoothObjective
 
 
@@ -34,15 +34,25 @@ class Loss(BaseEstimator):
         """F_x for a batch, from the regressed encodings of every task."""
         return separable_objective([self] * len(scores), scores, atoms)
 
-    def calibrate(
-        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
-    ) -> None:
-        """Learn what the loss needs from the fitted regressions (an output metric, say). Most need nothing."""
+    def calibrate(self, tasks: Any, surrogate: Any) -> None:
+        """Learn what the loss needs from `lawful.tasks.Tasks` and their fitted regressions (an output metric, say).
+
+        Most need nothing.
+        """
 
     def encodings(self, y: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         """Encode the labels of every task."""
         pairs = [self.encode(y_t) for y_t in y]
         return [Z for Z, _ in pairs], [atoms for _, atoms in pairs]
+
+    @property
+    def regresses_labels(self) -> bool:
+        """Whether the unconstrained prediction is the regression of the labels themselves, which then need no encoding."""
+        return False
+
+    def center(self, scores: list[Array], atoms: list[Any]) -> Array:
+        """(m, T) the unconstrained prediction, from the regressed encodings of every task; needs no `calibrate`."""
+        return self.objective(scores, atoms).center
 
     @property
     def needs_variance(self) -> bool:
@@ -54,4 +64,4 @@ def separable_objective(losses: list[Any], scores: list[Array], atoms: list[Any]
     """The table of scores as an objective; smooth when every loss is."""
     kind = SmoothObjective if all(hasattr(loss, "derivative") for loss in losses) else Objective
     xp = array_namespace(scores[0])
-    return kind(losses, scores, [xp.asarray(y, dtype=s.dtype) for s, y in zip(scores, atoms)])
+    return kind(losses, scores, [xp.asarray(y, dtype=s.dtype, device=device_of(s)) for s, y in zip(scores, atoms)])

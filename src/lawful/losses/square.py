@@ -65,13 +65,20 @@ class Square(Loss):
         return np.stack([np.ones_like(y), y], axis=1), None
 
     @property
+    def regresses_labels(self) -> bool:
+        return not (isinstance(self.confidence, str) and self.confidence == "scores")
+
+    def center(self, scores: list[Array], atoms: list[Any]) -> Array:
+        xp = array_namespace(*scores)
+        a, b = (xp.stack([s[:, j] for s in scores], axis=1) for j in (0, 1))
+        return b if self.regresses_labels else positive_part_center(a, b)
+
+    @property
     def needs_variance(self) -> bool:
         s = self.confidence
         return s == "variance" or (isinstance(s, NUMBER) and bool(s > 0))
 
-    def calibrate(
-        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
-    ) -> None:
+    def calibrate(self, tasks: Any, surrogate: Any) -> None:
         s = self.confidence
         if not (s in CONFIDENCES if isinstance(s, str) else isinstance(s, NUMBER) and 0 <= s <= 1):
             choices = ", ".join(CONFIDENCES)
@@ -81,25 +88,23 @@ class Square(Loss):
                 f"Square(confidence={s!r}) needs a predictive variance, which {type(surrogate).__name__} does not "
                 'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
             )
-        self.metric_ = self._metric(y, rows, weights, n_rows, surrogate)
+        self.metric_ = self._metric(tasks, surrogate)
 
-    def _metric(
-        self, y: list[np.ndarray], rows: list[np.ndarray], weights: list[np.ndarray], n_rows: int, surrogate: Any
-    ) -> np.ndarray | None:
+    def _metric(self, tasks: Any, surrogate: Any) -> np.ndarray | None:
         if not isinstance(self.metric, str):
-            return check_metric(self.metric, len(y))
+            return check_metric(self.metric, len(tasks))
         if self.metric == "identity":
             return None
-        variances = np.array([scale_of(y_t, w_t) ** 2 for y_t, w_t in zip(y, weights)])
+        variances = np.array([scale_of(y_t, w_t) ** 2 for y_t, w_t in zip(tasks.y, tasks.weights)])
         if self.metric == "variance":
             return 1 / variances
         if self.metric not in METRICS:
             raise ValueError(f"Square: unknown metric {self.metric!r}; choose one of {', '.join(METRICS)}, or an array")
         residuals = surrogate.residuals()
-        errors = np.array([residual_variance(r, w, v) for r, w, v in zip(residuals, weights, variances)])
+        errors = np.array([residual_variance(r, w, v) for r, w, v in zip(residuals, tasks.weights, variances)])
         if self.metric == "residual":
             return 1 / errors
-        return inverse_covariance(residuals, rows, n_rows, errors)
+        return inverse_covariance(residuals, tasks.rows, tasks.n_rows, errors)
 
     def objective(self, scores: list[Array], atoms: list[Any], variance: Array | None = None) -> Any:
         xp = array_namespace(*scores)
@@ -117,7 +122,7 @@ class Square(Loss):
             return Quadratic(a * M, b * M, doubtful, unit=M)
         root = xp.sqrt(xp.where(a > 0, a, xp.zeros_like(a)))
         Q = root[:, :, None] * M * root[:, None, :]
-        return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, mass=xp.sum(root**2, axis=1))
+        return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, weights=root**2)
 
     def _spread(self, variance: Array) -> Array:
         return variance if isinstance(self.confidence, str) else (1 - self.confidence) + self.confidence * variance

@@ -45,6 +45,11 @@ class Rankings(ConstraintSet):
                 f"Rankings: the outputs are comparisons, but Y contains {Y[wrong][0]:g}; give -1, +1, 0 (tie) or NaN (unknown)"
             )
 
+    def of_items(self, n_items: int) -> Rankings:
+        """The set over the pairs of so many items, without a table of outputs to learn the number from."""
+        self.n_items_, self.n_tasks_ = n_items, n_items * (n_items - 1) // 2
+        return self
+
     def pairs(self) -> np.ndarray:
         """(T, 2) the items p < q that each output compares."""
         return np.stack(np.triu_indices(self.n_items_, 1), axis=1)

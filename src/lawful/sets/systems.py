@@ -5,6 +5,7 @@ A system offers, for outputs c (m, T) and inputs X (m, d) or None:
     values(kind, c, X)        (m, P)       kind is "=" (gamma) or "<=" (slack)
     jacobian(kind, c, X)      (m, P, T)
     hessian(kind, c, X, nu)   (m, T, T)    sum_p nu_p times the Hessian of function p
+    scales(kind, c, X)        (m, P)       the size of the terms of each function
     count(kind)               P
 """
 
@@ -17,13 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful.sets.base import HIDDEN, ROUNDING
 from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian, lagrangian
 from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Directions, Program
+from lawful.sets.laws.sizes import sizes
 from lawful.sets.laws.structure import Block, connected, fingerprints, variables
+from lawful.sets.restore import roundoff
 
 KINDS = ("=", "<=")
+STEEP = 10.0  # in units of TOL: no more of a law's reach than this is forgiven as rounding
 
 
 class CompiledSystem:
@@ -92,6 +97,13 @@ class CompiledSystem:
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
         return self._program(kind, 2)(c, X, nu)
 
+    def scales(self, kind: str, c: Array, X: Array | None) -> Array:
+        """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
+        xp = array_namespace(c)
+        terms, rounding, reach = sizes(self.graph, self.roots[kind], c, X)
+        allowed = xp.minimum(ROUNDING * rounding, STEEP * reach)
+        return terms + xp.where(xp.isfinite(allowed), allowed, xp.zeros_like(allowed))
+
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
 
@@ -132,8 +144,14 @@ class CompiledSystem:
 class CallableSystem:
     """gamma(c) or gamma(c, X), vectorised over rows, with an optional Jacobian; checked against differences."""
 
-    def __init__(self, functions: dict[str, Callable[..., Any] | None], jacobians: dict[str, Callable[..., Any] | None]):
+    def __init__(
+        self,
+        functions: dict[str, Callable[..., Any] | None],
+        jacobians: dict[str, Callable[..., Any] | None],
+        unit: np.ndarray,
+    ) -> None:
         self.functions, self.jacobians = functions, jacobians
+        self.unit = unit  # (T,) how far the outputs vary: steps of differences follow it
         self.sizes = dict.fromkeys(KINDS, 0)
         self.depends_on_x = any(f is not None and _takes_x(f) for f in functions.values())
 
@@ -153,7 +171,8 @@ class CallableSystem:
                 )
             self.sizes[kind] = value.shape[1]
             numeric, spread = self._differences(kind, c, X, 1.0), self._differences(kind, c, X, 8.0)
-            scale = 1 + np.abs(numeric).max(axis=(1, 2), initial=0.0)
+            flat = 1e-6 * np.abs(to_numpy(value)).max(axis=1, initial=0.0) / np.min(self.unit) + 1e-300
+            scale = flat + np.abs(numeric).max(axis=(1, 2), initial=0.0)
             rough = np.abs(numeric - spread).max(axis=(1, 2), initial=0.0) / scale
             if self.jacobians[kind] is None:
                 if np.median(rough) > 1e-3:
@@ -179,10 +198,10 @@ class CallableSystem:
     def _differences(self, kind: str, c: Array, X: Array | None, factor: float) -> Array:
         """Central differences with step eps^(1/3): error about eps^(2/3) relative."""
         xp = array_namespace(c)
-        step = factor * 6e-6 * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
+        step = factor * 6e-6 * xp.maximum(abs(c), like(self.unit, c) + 0 * c)
         columns = []
         for t in range(c.shape[1]):
-            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype)
+            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))
             ahead = self._call(self.functions[kind], c + step * unit, X)
             behind = self._call(self.functions[kind], c - step * unit, X)
             columns.append((ahead - behind) / (2 * step[:, t, None]))
@@ -199,13 +218,16 @@ class CallableSystem:
         value = like(value, c)
         return value[:, None, :] if value.ndim == 2 else value
 
+    def scales(self, kind: str, c: Array, X: Array | None) -> Array:
+        return HIDDEN * roundoff(self.jacobian(kind, c, X), c)
+
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
         """Differences of J' nu; from a numerical Jacobian the step must be larger."""
         xp = array_namespace(c)
-        step = (6e-6 if self.jacobians[kind] is not None else 1e-4) * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
+        step = (6e-6 if self.jacobians[kind] is not None else 1e-4) * xp.maximum(abs(c), like(self.unit, c) + 0 * c)
         columns = []
         for t in range(c.shape[1]):
-            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype)
+            unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))
             ahead = self.jacobian(kind, c + step * unit, X)
             behind = self.jacobian(kind, c - step * unit, X)
             change = xp.sum((ahead - behind) * nu[:, :, None], axis=1)

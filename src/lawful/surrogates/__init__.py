@@ -1,19 +1,5 @@
 """The regress step: encoded labels in, g_t(x) out."""
 
-from lawful.surrogates.base import Surrogate
-from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
-from lawful.surrogates.pairwise import PairwiseRidge
-from lawful.surrogates.primal import PrimalFactor
-from lawful.surrogates.regressor import RegressorSurrogate
-from lawful.surrogates.ridge import KernelRidge
+from lawful._lazy import attach
 
-__all__ = [
-    "CholeskyFactor",
-    "Factor",
-    "KernelRidge",
-    "PairwiseRidge",
-    "PrimalFactor",
-    "RegressorSurrogate",
-    "SpectralFactor",
-    "Surrogate",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

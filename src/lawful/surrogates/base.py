@@ -1,35 +1,139 @@
 """The regress step: g_t(x) = sum_i alpha_it(x) Z_it for every task t.
 
-A surrogate is a `sklearn.base.BaseEstimator` with
+A surrogate is a `Surrogate` with
 
-* `fit_tasks(X, Z, y, rows, weights)`: T regressions. `X` (n, d); for task t, `rows[t]` the rows of X on which it is
-  observed, `Z[t]` (n_t, k_t) its encoded labels, `y[t]` (n_t,) its raw labels (for tuning and residuals) and
-  `weights[t]` (n_t,) its sample weights, all positive. Returns self.
+* `fit_tasks(tasks)`: T regressions of the encoded labels Z of `lawful.tasks.Tasks`; the raw labels y are for tuning and
+  residuals. Returns self.
 * `predict_tasks(X)`: T arrays (m, k_t).
 * `residuals()`: T arrays (n_t,), out-of-sample residuals of y (leave-one-out or cross-validated).
-* optionally `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error.
+* `held_out(tasks, folds)`: what the rows of each fold look like from outside. The base class refits for every fold.
+
+and, where its mathematics has it, any of these capabilities, which are asked for by name:
+
+* `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error;
+* `held_out(..., lams=)`: a whole path of lambdas at once, and `loo = True`: leave-one-out without refitting;
+* `update(tasks)`: learn from more rows, as if all had been given to `fit_tasks` at once;
+* `state()` and `from_state(state)`: the arrays that are the fitted model, as a dict of numbers, strings, lists, dicts and
+  NumPy arrays, and the model made from them, with the same predictions to the last bit.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from lawful._array import to_numpy
+from lawful.tasks import Tasks
+
+__all__ = ["Calibration", "Fold", "HeldOut", "Surrogate", "training_part"]
+
+Fold = tuple[np.ndarray, np.ndarray]  # rows to learn from, rows held out
 
 
-@runtime_checkable
-class Surrogate(Protocol):
-    """Structural type of a surrogate; see the module's docstring."""
+@dataclass
+class Calibration:
+    """Stands for a fitted surrogate where a loss only asks for its residuals (and that a variance exists)."""
 
-    def fit_tasks(
-        self,
-        X: np.ndarray,
-        Z: list[np.ndarray],
-        y: list[np.ndarray],
-        rows: list[np.ndarray],
-        weights: list[np.ndarray],
-    ) -> Self: ...
+    values: list[np.ndarray]
 
-    def predict_tasks(self, X: np.ndarray) -> list[np.ndarray]: ...
+    def residuals(self) -> list[np.ndarray]:
+        return self.values
 
-    def residuals(self) -> list[np.ndarray]: ...
+    def variance(self, X: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("variances of held-out rows are in HeldOut.variance")
+
+
+@dataclass
+class HeldOut:
+    """Rows predicted by surrogates that have not seen their labels; L of them (a path of lambdas, or one).
+
+    For every task t, surrogate l and held-out row i:
+
+        scores[t][l, i]     (k_t,) the regressed encodings at x_i, learned without row i
+        residuals[t][l]     (n_t,) the out-of-sample residuals of the labels it learned from (they calibrate an output metric)
+        variance[l, i, t]   the predictive variance at x_i in units of the leave-one-out error
+    """
+
+    rows: np.ndarray
+    tasks: Tasks  # what was learned from; for leave-one-out, all
+    scores: list[np.ndarray]
+    residuals: list[np.ndarray] | None = None
+    variance: np.ndarray | None = None
+
+    def at(self, l: int) -> Calibration:
+        """The residuals of the l-th surrogate, in the form a loss asks for them."""
+        assert self.residuals is not None
+        return Calibration([r[l] for r in self.residuals])
+
+
+class Surrogate(BaseEstimator):
+    """A regress step. See the module's docstring for the interface."""
+
+    loo = False  # whether leave-one-out needs no refitting
+
+    def fit_tasks(self, tasks: Tasks) -> Self:
+        raise NotImplementedError
+
+    def predict_tasks(self, X: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def residuals(self) -> list[Any]:
+        raise NotImplementedError
+
+    def held_out(
+        self, tasks: Tasks, folds: list[Fold] | None, *, residuals: bool = False, variance: bool = False
+    ) -> Iterator[HeldOut]:
+        """One `HeldOut` for each fold (train, held out), by refitting; or one for leave-one-out when `folds` is None.
+
+        `residuals` and `variance` say whether these are wanted too. Leave-one-out leaves out inputs, so that rows with equal
+        ones go together; its residuals are those of a fit on all rows.
+        """
+        if folds is None:
+            yield self._leave_one_out(tasks, residuals, variance)
+            return
+        for k, (train, test) in enumerate(folds):
+            part = training_part(tasks, k, train)
+            model = clone(self).fit_tasks(part)
+            if variance:
+                model._need_variance()
+            out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(tasks.X[test])])
+            out.residuals = [to_numpy(r)[None] for r in model.residuals()] if residuals else None
+            out.variance = to_numpy(model.variance(tasks.X[test]))[None] if variance else None  # type: ignore[attr-defined]
+            yield out
+
+    def _need_variance(self) -> None:
+        if not hasattr(self, "variance"):
+            raise ValueError(
+                f"{type(self).__name__} has no predictive variance here, and the loss wants one; a KernelRidge on at most 3000 "
+                'rows with a kernel such as Gaussian(), or Square(confidence="none"), would do'
+            )
+
+    def _leave_one_out(self, tasks: Tasks, residuals: bool, variance: bool) -> HeldOut:
+        rows = tasks.seen
+        inputs = np.unique(to_numpy(tasks.X)[rows], axis=0, return_inverse=True)[1].reshape(-1)
+        folds = [(rows[inputs != j], rows[inputs == j]) for j in range(inputs.max() + 1)]
+        parts = list(Surrogate.held_out(self, tasks, folds, variance=variance))
+        order = np.argsort(np.concatenate([part.rows for part in parts]))
+        scores = [np.concatenate([part.scores[t] for part in parts], axis=1)[:, order] for t in range(len(tasks))]
+        out = HeldOut(rows, tasks, scores)
+        if residuals:
+            out.residuals = [to_numpy(r)[None] for r in clone(self).fit_tasks(tasks).residuals()]
+        if variance:
+            out.variance = np.concatenate([part.variance for part in parts], axis=1)[:, order]  # type: ignore[misc]
+        return out
+
+
+def training_part(tasks: Tasks, k: int, train: np.ndarray) -> Tasks:
+    """What fold k learns from: something of every task, or an error that names the tasks that lost all."""
+    part = tasks.take(train)
+    lost = [name for name, y in zip(tasks.output_names, part.y) if not y.shape[0]]
+    if lost:
+        raise ValueError(
+            f"fold {k} leaves output {', '.join(map(repr, lost))} without any observation to learn from; "
+            "give other folds, such as those of lawful.folds.make_folds"
+        )
+    return part

@@ -36,6 +36,19 @@ from lawful.kernels import Kernel, Precomputed
 __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "distinct"]
 
 
+EPS = float(np.finfo(float).eps)
+LOST = 1e-20  # of the largest eigenvalue
+INDEFINITE = 1e-5  # of the largest eigenvalue: what a kernel computed in single precision may have below zero
+NOT_POSITIVE = (
+    "{kernel!r} is not positive semidefinite: its matrix has eigenvalues from {lowest:.1e} to {highest:.1e}; a kernel such as "
+    "Gaussian(), or the matrix with its negative eigenvalues removed, would do"
+)
+TOO_SMALL = (
+    "lam = {lam:.1e} is lost beside the kernel matrix, which is singular in double precision; lam of at least {least:.1e}, or "
+    "lam='auto', would do"
+)
+
+
 @dataclass(frozen=True)
 class Sample:
     """The p distinct inputs among the chosen rows of X, in sorted order."""
@@ -93,6 +106,15 @@ class Factor:
         self.root = xp.sqrt(self.w)  # the diagonal of D
         self.omega = self.w / self.n if intercept else xp.zeros_like(self.w)
         self.level = 1.0  # mean of k(x_i, x_i): the scale of lambda
+
+    def _level(self, mean: float) -> float:
+        """The mean of k(x_i, x_i), or 1 where the kernel is zero: lambda then has no scale, and nothing is learned."""
+        if not np.isfinite(mean):
+            raise ValueError(
+                f"{self.kernel!r} is infinite at these inputs: their products leave double precision; rescale the inputs, for "
+                "example with scikit-learn's StandardScaler"
+            )
+        return mean if mean > 0 else 1.0
 
     def nu(self, lam: Any, k: int) -> Array:
         """n lambda, one for each of k columns."""
@@ -170,9 +192,10 @@ class DualFactor(Factor):
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
-        self.K = kernel.gram(sample.X, sample.rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.K = kernel.gram(sample.X, sample.rows)
+            self.level = self._level(float(xp.sum(self.w * xp.linalg.diagonal(self.K))) / self.n)
         self.mean_map = self.K @ self.omega  # k(x_i, .) averaged over the inputs
-        self.level = float(xp.sum(self.w * xp.linalg.diagonal(self.K))) / self.n
         block = self.root[:, None] * self.K * self.root[None, :]
         if intercept:
             v = self.root / float(xp.sum(self.w)) ** 0.5
@@ -182,6 +205,13 @@ class DualFactor(Factor):
             t = 2 * (t - float(xp.sum(self.mirror * t)) * self.mirror)
             block = (block - self.mirror[:, None] * t[None, :] - t[:, None] * self.mirror[None, :])[1:, 1:]
         self.block = block  # Q' D K D Q
+
+    def _check_positive(self, s: Array) -> None:
+        """Eigenvalues of the block far below zero: k is no kernel."""
+        xp = array_namespace(s)
+        if s.shape[0] and float(xp.min(s)) < -INDEFINITE * max(float(xp.max(s)), self.n * self.level):
+            lowest, highest = float(xp.min(s)), float(xp.max(s))
+            raise ValueError(NOT_POSITIVE.format(kernel=self.kernel, lowest=lowest, highest=highest))
 
     def _reduce(self, Z: Array) -> Array:
         """Q' Z."""
@@ -239,10 +269,18 @@ class SpectralFactor(DualFactor):
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
         s, E = eigh(self.block)
+        self._check_positive(s)
         self.s = xp.where(s > 0, s, xp.zeros_like(s))
+        # n lambda below this is lost beside eigenvalues that are zero but for rounding
+        self.least = LOST * float(xp.max(self.s)) - float(xp.min(self.s)) if s.shape[0] else 0.0
         self.U = self._expand(E)
         self.U2 = self.U**2
         del self.block
+
+    def nu(self, lam: Any, k: int) -> Array:
+        if self.n * float(np.min(lam)) < self.least:
+            raise ValueError(TOO_SMALL.format(lam=float(np.min(lam)), least=EPS * self.level))
+        return super().nu(lam, k)
 
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)
@@ -275,7 +313,11 @@ class CholeskyFactor(DualFactor):
         xp = array_namespace(self.w)
         self.lam = float(lam)
         eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
-        self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
+        try:
+            self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
+        except Exception as error:  # each library has its own
+            self._check_positive(eigh(self.block)[0])
+            raise ValueError(TOO_SMALL.format(lam=self.lam, least=EPS * self.level)) from error
         del self.block
 
     def slim(self, keep: bool = True) -> None:

@@ -1,10 +1,4 @@
-"""Scores of rows that were held out, for a whole path of lambdas from one factorisation.
-
-For every task t, lambda l and held-out row i:
-
-    scores[t][l, i]     the regressed encodings at x_i, learned without row i
-    residuals[t][l]     the leave-one-out residuals of the labels it was learned from (what calibrates an output metric)
-    variance[l, i, t]   the predictive variance at x_i in units of the leave-one-out error
+"""Held-out rows of kernel ridge regressions, for a whole path of lambdas from one factorisation.
 
 With folds each part is refactored without its held-out rows. Leave-one-out needs no refitting: with P of `exact` the
 prediction at x_i without x_i is z_i - (P z)_i / P_ii, its kriging variance 1 / P_ii - n lambda / w_i, and n lambda is held
@@ -14,100 +8,52 @@ fixed; a task not observed at x_i predicts there as usual. Leave-one-out leaves 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from lawful.kernels import Kernel
+from lawful.surrogates.base import Fold, HeldOut, training_part
 from lawful.surrogates.exact import Factor, distinct
-from lawful.surrogates.groups import group_tasks, make_factor
+from lawful.surrogates.factorise import make_factor
+from lawful.tasks import Tasks
 
 COLUMNS = 4096  # regressions solved at once
 
 
-@dataclass
-class HeldOut:
-    """What the rows of one fold (or all rows, for leave-one-out) look like from outside. See the module."""
-
-    rows: np.ndarray
-    train: list[np.ndarray]  # rows each task learned from
-    scores: list[np.ndarray]
-    residuals: list[np.ndarray] | None = None
-    variance: np.ndarray | None = None
-
-    def at(self, l: int) -> Calibration:
-        """The l-th lambda's leave-one-out residuals, in the form a loss asks for them."""
-        assert self.residuals is not None
-        return Calibration([r[l] for r in self.residuals])
-
-
-@dataclass
-class Calibration:
-    """Stands for a fitted surrogate where a loss only asks for its residuals (and that a variance exists)."""
-
-    values: list[np.ndarray]
-
-    def residuals(self) -> list[np.ndarray]:
-        return self.values
-
-    def variance(self, X: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("variances of held-out rows are in HeldOut.variance")
-
-
-@dataclass
-class Labels:
-    """Encoded and raw labels of every task, with their rows and weights, and the encodings of a fixed intercept."""
-
-    Z: list[np.ndarray]
-    y: list[np.ndarray]
-    rows: list[np.ndarray]
-    weights: list[np.ndarray]
-
-    def keep(self, n: int, train: np.ndarray) -> Labels:
-        inside = np.zeros(n, dtype=bool)
-        inside[train] = True
-        kept = [inside[r] for r in self.rows]
-        parts = ([v[k] for v, k in zip(values, kept)] for values in (self.Z, self.y, self.rows, self.weights))
-        return Labels(*parts)
-
-
 def held_out(
-    X: np.ndarray,
-    labels: Labels,
+    tasks: Tasks,
     kernels: list[Kernel],
     lams: np.ndarray,
     intercept: bool,
-    folds: list[tuple[np.ndarray, np.ndarray]] | None,
-    calibrate: bool = False,
+    folds: list[Fold] | None,
+    residuals: bool = False,
     variance: bool = False,
 ) -> Iterator[HeldOut]:
     """One `HeldOut` per fold, or one for leave-one-out. lams (L, T)."""
     if folds is None:
-        yield _leave_one_out(X, labels, kernels, lams, intercept, calibrate, variance)
+        yield _leave_one_out(tasks, kernels, lams, intercept, residuals, variance)
         return
-    for train, test in folds:
-        part = labels.keep(len(X), train)
-        T = len(part.y)
-        out = HeldOut(test, part.rows, [None] * T)  # type: ignore[list-item]
-        if calibrate:
+    for k, (train, test) in enumerate(folds):
+        part, X = training_part(tasks, k, train), tasks.X[test]
+        T = len(part)
+        out = HeldOut(test, part, [None] * T)  # type: ignore[list-item]
+        if residuals:
             out.residuals = [None] * T  # type: ignore[list-item]
         if variance:
             out.variance = np.ones((len(lams), test.size, T))
-        for g, factor in _factors(X, part, kernels, lams, intercept):
-            _share(out.scores, g, _predict(factor, *_columns(part.Z, lams, g), X[test]), part.Z)
+        for g, factor in _factors(part, kernels, lams, intercept):
+            _share(out.scores, g, _predict(factor, *_columns(part.Z, lams, g), X), part.Z)
             if out.residuals is not None:
                 _share(out.residuals, g, _residuals(factor, *_columns(part.y, lams, g)), part.y)
             if out.variance is not None:
                 for t in g:
-                    out.variance[:, :, t] = _variance(factor, X[test], lams[:, t])
+                    out.variance[:, :, t] = _variance(factor, X, lams[:, t])
         yield out
 
 
-def _factors(
-    X: np.ndarray, labels: Labels, kernels: list[Kernel], lams: np.ndarray, intercept: bool
-) -> Iterator[tuple[list[int], Factor]]:
-    for g in group_tasks(labels.rows, labels.weights, kernels):
-        sample = distinct(X, labels.rows[g[0]], labels.weights[g[0]], kernels[g[0]])
+def _factors(tasks: Tasks, kernels: list[Kernel], lams: np.ndarray, intercept: bool) -> Iterator[tuple[list[int], Factor]]:
+    for g in tasks.groups([id(kernel) for kernel in kernels]):
+        sample = distinct(tasks.X, tasks.rows[g[0]], tasks.weights[g[0]], kernels[g[0]])
         lone = len(lams) == 1 and bool(np.all(lams[0, g] == lams[0, g[0]]))
         smallest = float(lams[:, g].min())
         yield g, make_factor(kernels[g[0]], sample, intercept, float(lams[0, g[0]]) if lone else None, smallest)
@@ -168,29 +114,23 @@ def _variance(factor: Factor, X: np.ndarray, lam: np.ndarray) -> np.ndarray:
 
 
 def _leave_one_out(
-    X: np.ndarray,
-    labels: Labels,
-    kernels: list[Kernel],
-    lams: np.ndarray,
-    intercept: bool,
-    calibrate: bool,
-    variance: bool,
+    tasks: Tasks, kernels: list[Kernel], lams: np.ndarray, intercept: bool, residuals: bool, variance: bool
 ) -> HeldOut:
-    rows = np.unique(np.concatenate(labels.rows))
+    X, rows = tasks.X, tasks.seen
     L, T = lams.shape
-    out = HeldOut(rows, labels.rows, [None] * T)  # type: ignore[list-item]
-    residuals: list[np.ndarray] = [None] * T  # type: ignore[list-item]
+    out = HeldOut(rows, tasks, [None] * T)  # type: ignore[list-item]
+    left: list[np.ndarray] = [None] * T  # type: ignore[list-item]
     spread = np.ones((L, rows.size, T)) if variance else None
-    for g, factor in _factors(X, labels, kernels, lams, intercept):
-        seen, group = _known(X, rows, labels.rows[g[0]], factor)
-        Z, lam = _columns(labels.Z, lams, g)
+    for g, factor in _factors(tasks, kernels, lams, intercept):
+        seen, group = _known(X, rows, tasks.rows[g[0]], factor)
+        Z, lam = _columns(tasks.Z, lams, g)
         scores = np.empty((L, rows.size, Z.shape[1]))
         scores[:, seen] = _inputs(factor, Z, lam)[:, group]
         if not seen.all():
             scores[:, ~seen] = _predict(factor, Z, lam, X[rows[~seen]])
-        _share(out.scores, g, scores, labels.Z)
-        if calibrate:
-            _share(residuals, g, _residuals(factor, *_columns(labels.y, lams, g)), labels.y)
+        _share(out.scores, g, scores, tasks.Z)
+        if residuals:
+            _share(left, g, _residuals(factor, *_columns(tasks.y, lams, g)), tasks.y)
         if spread is not None and factor.p > 1:
             for t in g:
                 inverse = 1 / factor.diagonal(factor.nu(lams[:, t], L))  # (p, L)
@@ -198,7 +138,7 @@ def _leave_one_out(
                 spread[:, seen, t] = (np.maximum(inverse - noise, 0.0) / inverse.mean(axis=0)).T[:, group]
                 if not seen.all():
                     spread[:, ~seen, t] = _variance(factor, X[rows[~seen]], lams[:, t])
-    out.residuals = residuals if calibrate else None
+    out.residuals = left if residuals else None
     out.variance = spread
     return out
 

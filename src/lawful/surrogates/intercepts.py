@@ -10,21 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawful._array import Array, like, to_numpy
+from lawful.tasks import Tasks
 
 
 class Centred(NamedTuple):
-    """Encodings and labels less the fixed intercept, what is left to fit (a free constant or none), and what to add back."""
+    """Tasks less the fixed intercept, what is left to fit (a free constant or none), and what to add back."""
 
-    Z: list[Array]
-    y: list[Array]
+    tasks: Tasks
     intercept: bool
     bases: list[np.ndarray] | None
 
 
-def without_base(intercept: Any, Z: list[Array], y: list[Array]) -> Centred:
+def without_base(intercept: Any, tasks: Tasks) -> Centred:
     """`intercept`: True or False, which leave the labels as they are, or one number per task."""
     if isinstance(intercept, bool | np.bool_):
-        return Centred(Z, y, bool(intercept), None)
+        return Centred(tasks, bool(intercept), None)
+    Z, y = tasks.Z, tasks.y
     try:
         beta = np.asarray(to_numpy(intercept), dtype=float)
     except (TypeError, ValueError):
@@ -35,7 +36,8 @@ def without_base(intercept: Any, Z: list[Array], y: list[Array]) -> Centred:
             "output"
         )
     bases = [_base(z, v, b) for z, v, b in zip(Z, y, beta)]
-    return Centred([z - like(b, z)[None, :] for z, b in zip(Z, bases)], [v - b for v, b in zip(y, beta)], False, bases)
+    left = tasks.with_labels([v - b for v, b in zip(y, beta)], [z - like(b, z)[None, :] for z, b in zip(Z, bases)])
+    return Centred(left, False, bases)
 
 
 def _base(z: Array, y: Array, beta: float) -> np.ndarray:

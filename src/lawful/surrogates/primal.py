@@ -31,7 +31,8 @@ class PrimalFactor(Factor):
         xp = array_namespace(self.w)
         known = getattr(kernel, "known", None)  # features of the sample itself, where a kernel had to compute them anyway
         Phi = self._features(xp.take(sample.X, sample.rows, axis=0)) if known is None else known
-        self.level = float(xp.sum(self.w[:, None] * Phi**2)) / self.n
+        with np.errstate(over="ignore"):
+            self.level = self._level(float(xp.sum(self.w[:, None] * Phi**2)) / self.n)
         self.center = self.omega @ Phi
         A = self.root[:, None] * (Phi - self.center[None, :])
         s, V = eigh(A.T @ A)
@@ -57,9 +58,19 @@ class PrimalFactor(Factor):
         residual = code[self.s.shape[0] :, :] - self.B @ self._theta(code, nu)
         return self.root[:, None] * residual / nu[None, :]
 
+    def _free(self, nu: Array) -> Array:
+        """The diagonal of one minus the hat matrix."""
+        return 1 - self.v2[:, None] - self.B**2 @ (1 / (self.s[:, None] + nu[None, :]))
+
     def diagonal(self, nu: Array) -> Array:
-        hat = self.v2[:, None] + self.B**2 @ (1 / (self.s[:, None] + nu[None, :]))
-        return self.w[:, None] * (1 - hat) / nu[None, :]
+        return self.w[:, None] * self._free(nu) / nu[None, :]
+
+    def _residuals(self, code: Array, nu: Array) -> Array:
+        xp = array_namespace(nu)
+        free = self._free(nu)  # nu cancels, however small it is
+        alone = free <= 0
+        left = (code[self.s.shape[0] :, :] - self.B @ self._theta(code, nu)) / self.root[:, None]
+        return xp.where(alone, xp.zeros_like(free), left / (free + like(alone, free)))
 
     def solve(self, Z: Array, lam: Any) -> Solution:
         means = self.sample.average(Z)

@@ -5,7 +5,8 @@ decode step does not care. Columns of Z that are constant are known without fitt
 [1, y] comes back as 1. Tasks seen on the same rows with the same weights are fitted together when the regressor takes
 several outputs (its tag `target_tags.multi_output`), else by one clone for each column.
 
-Residuals are cross-validated: K-fold, shuffled, computed when first asked for. With fewer rows than folds each row is
+Residuals are cross-validated: K-fold, shuffled, computed when first asked for, for tasks that are fitted together in one fit a
+fold. With fewer rows than folds each row is
 a fold; with a single row there is nothing to predict it from and its residual is 0, as for y minus its mean.
 """
 
@@ -15,17 +16,22 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from lawful.surrogates.base import Surrogate
+from lawful.tasks import Tasks
+
 __all__ = ["RegressorSurrogate"]
 
+HUGE = 1e100  # inputs whose products leave double precision
 
-class RegressorSurrogate(BaseEstimator):
+
+class RegressorSurrogate(Surrogate):
     """A scikit-learn regressor or pipeline, cloned for each group of tasks.
 
     Parameters
@@ -42,27 +48,17 @@ class RegressorSurrogate(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit_tasks(
-        self,
-        X: np.ndarray,
-        Z: list[np.ndarray],
-        y: list[np.ndarray],
-        rows: list[np.ndarray],
-        weights: list[np.ndarray],
-    ) -> Self:
-        together = get_tags(self.regressor).target_tags.multi_output
-        groups: dict[Any, list[tuple[int, int]]] = {}  # rows and weights -> (task, column) to fit
-        self.constants_ = []
-        for t, z in enumerate(Z):
-            constant = np.all(z == z[:1], axis=0)
-            self.constants_.append(np.where(constant, z[0], np.nan))
-            key = (rows[t].tobytes(), weights[t].tobytes())
-            for j in np.flatnonzero(~constant):
-                groups.setdefault(key if together else (t, j), []).append((t, int(j)))
-        self.columns_ = list(groups.values())
-        jobs = [(X[rows[c[0][0]]], np.stack([Z[t][:, j] for t, j in c], axis=1), weights[c[0][0]]) for c in self.columns_]
-        self.regressors_ = Parallel(n_jobs=self.n_jobs)(delayed(_fit)(self.regressor, *job) for job in jobs)
-        self._data = X, y, rows, weights
+    def fit_tasks(self, tasks: Tasks) -> Self:
+        self.constants_ = [np.where(np.all(z == z[:1], axis=0), z[0], np.nan) for z in tasks.Z]
+        self.columns_ = []  # (task, column) of what each regressor learns
+        for g in self._groups(tasks):
+            varying = [(t, int(j)) for t in g for j in np.flatnonzero(np.isnan(self.constants_[t]))]
+            self.columns_ += [[one] for one in varying] if not self._together else [varying] if varying else []
+        jobs = [(c[0][0], np.stack([tasks.Z[t][:, j] for t, j in c], axis=1)) for c in self.columns_]
+        self.regressors_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit)(self.regressor, tasks.X[tasks.rows[t]], Z, tasks.weights[t]) for t, Z in jobs
+        )
+        self._tasks = tasks
         self._residuals: list[np.ndarray] | None = None
         return self
 
@@ -78,25 +74,36 @@ class RegressorSurrogate(BaseEstimator):
         """Cross-validated residuals of y, one array per task."""
         self._check_fitted()
         if self._residuals is None:
-            X, y, rows, weights = self._data
-            self._residuals = [self._cross_validate(X[r], label, w) for r, label, w in zip(rows, y, weights)]
+            tasks = self._tasks
+            self._residuals = [np.zeros(len(y)) for y in tasks.y]
+            for g in self._groups(tasks):
+                # constant labels are known without fitting
+                if varying := [t for t in g if np.any(tasks.y[t] != tasks.y[t][0])]:
+                    r, w = tasks.rows[g[0]], tasks.weights[g[0]]
+                    found = self._cross_validate(tasks.X[r], np.stack([tasks.y[t] for t in varying], axis=1), w)
+                    for t, residuals in zip(varying, found.T):
+                        self._residuals[t] = residuals
         return list(self._residuals)
+
+    @property
+    def _together(self) -> bool:
+        return bool(get_tags(self.regressor).target_tags.multi_output)
+
+    def _groups(self, tasks: Tasks) -> list[list[int]]:
+        return tasks.groups() if self._together else [[t] for t in range(len(tasks))]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "regressors_"):
             raise NotFittedError("RegressorSurrogate is not fitted yet: it has no regressors; call fit_tasks first")
 
-    def _cross_validate(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        n = y.shape[0]
-        if n == 1 or np.all(y == y[0]):
-            return np.zeros(n)
-        folds = list(KFold(min(self.cv, n), shuffle=True, random_state=self.random_state).split(X))
+    def _cross_validate(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        folds = list(KFold(min(self.cv, len(Y)), shuffle=True, random_state=self.random_state).split(X))
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(self.regressor, X[train], y[train, None], weights[train]) for train, _ in folds
+            delayed(_fit)(self.regressor, X[train], Y[train], weights[train]) for train, _ in folds
         )
-        out = np.empty(n)
+        out = np.empty(Y.shape)
         for (_, test), regressor in zip(folds, fitted):
-            out[test] = y[test] - _predict(regressor, X[test])[:, 0]
+            out[test] = Y[test] - _predict(regressor, X[test])
         return out
 
 
@@ -104,7 +111,7 @@ def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> A
     """A fitted clone; weights go along only when they say something."""
     target = Y[:, 0] if Y.shape[1] == 1 else Y
     if np.all(weights == weights[0]):
-        return clone(regressor).fit(X, target)
+        return _fitted(regressor, X, target)
     name = type(regressor).__name__
     if isinstance(regressor, Pipeline):
         step, last = regressor.steps[-1]
@@ -116,9 +123,26 @@ def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> A
             f"RegressorSurrogate got unequal sample weights but {name} takes no sample_weight in fit; "
             "equal weights, or a regressor such as Ridge or RandomForestRegressor, would do"
         )
-    return clone(regressor).fit(X, target, **{key: weights})
+    return _fitted(regressor, X, target, **{key: weights})
+
+
+def _fitted(regressor: Any, X: np.ndarray, target: np.ndarray, **options: Any) -> Any:
+    try:
+        return clone(regressor).fit(X, target, **options)
+    except (ValueError, FloatingPointError) as error:
+        size = float(np.abs(X).max())
+        if size < HUGE:
+            raise
+        raise ValueError(
+            f"{type(regressor).__name__} cannot be fitted to inputs of size {size:.1g} ({error}); rescale them, for example "
+            "with make_pipeline(StandardScaler(), ...)"
+        ) from error
 
 
 def _predict(regressor: Any, X: np.ndarray) -> np.ndarray:
-    prediction = np.asarray(regressor.predict(X), dtype=float)
-    return prediction.reshape(X.shape[0], -1)
+    prediction = np.asarray(regressor.predict(X), dtype=float).reshape(X.shape[0], -1)
+    if not np.isfinite(prediction).all():
+        raise ValueError(
+            f"{type(regressor).__name__} predicts NaN or infinity for some inputs; check its parameters and the scale of X"
+        )
+    return prediction

@@ -10,21 +10,25 @@ g_t(x) = beta_t + sum_i alpha_it(x) (y_it - beta_t), and constant columns of Z a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import Array, array_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
-from lawful.surrogates.exact import Factor, distinct
-from lawful.surrogates.groups import group_tasks, make_factor
+from lawful.surrogates.base import Fold, HeldOut, Surrogate
+from lawful.surrogates.exact import Factor, Sample, distinct
+from lawful.surrogates.factorise import make_factor
+from lawful.surrogates.held_out import held_out
 from lawful.surrogates.intercepts import without_base
-from lawful.surrogates.scales import informative, tuned_kernels
+from lawful.surrogates.scales import informative, tuned_kernels, without_unit
+from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam
+from lawful.tasks import Tasks, check_inputs
 
 __all__ = ["KernelRidge"]
 
@@ -37,7 +41,7 @@ def _has_variance(ridge: KernelRidge) -> bool:
     return not isinstance(ridge.kernel, Precomputed) and getattr(ridge, "n_rows_", 0) <= VARIANCE_ROWS
 
 
-class KernelRidge(RegressorMixin, BaseEstimator):
+class KernelRidge(RegressorMixin, Surrogate):
     """Kernel ridge regression of every task, with an unpenalised intercept.
 
     Parameters
@@ -88,39 +92,32 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     # the surrogate protocol
 
-    def fit_tasks(
-        self,
-        X: Array,
-        Z: list[Array],
-        y: list[Array],
-        rows: list[np.ndarray],
-        weights: list[Array],
-    ) -> Self:
-        xp = array_namespace(X)
-        Z, y, intercept, self._bases = without_base(self.intercept, Z, y)
-        rows = [to_numpy(r) for r in rows]
-        weights = [to_numpy(w) for w in weights]
-        keys = [(r.tobytes(), w.tobytes()) for r, w in zip(rows, weights)]
-        kernel = self._given_kernels(len(y))
-        samples = {key: distinct(X, r, w, kernel[0]) for key, r, w in zip(keys, rows, weights)}
-        tasks = [samples[key] for key in keys]
-        self.lam_ = self._given_lam([w.sum() for w in weights])
-        self.kernels_ = tuned_kernels(self, intercept, kernel, X, tasks, y, None if self._auto else self.lam_)
+    loo = True
+
+    def fit_tasks(self, tasks: Tasks) -> Self:
+        X, xp = tasks.X, array_namespace(tasks.X)
+        tasks, intercept, self._bases = without_base(self.intercept, tasks)
+        y, Z = tasks.y, tasks.Z
+        kernel = self._given_kernels(len(tasks))
+        samples = self._samples(tasks, kernel[0])
+        self.lam_ = self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
+        scaled = [without_unit(v, w) for v, w in zip(y, tasks.weights)]
+        self.kernels_ = tuned_kernels(self, intercept, kernel, X, samples, scaled, None if self._auto else self.lam_)
         self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
-        self.groups_ = group_tasks(rows, weights, self.kernels_)
+        self.groups_ = tasks.groups([id(k) for k in self.kernels_])
         self.loo_mse_ = np.zeros(len(y))
-        self.n_rows_ = max(sample.points.shape[0] for sample in tasks)
+        self.n_rows_ = max(sample.points.shape[0] for sample in samples)
         self._residuals: list[Array] = [None] * len(y)
         self._factors, self._solutions, self._widths = [], [], [z.shape[1] for z in Z]
         self._loo_variance = np.ones(len(y))
         for g in self.groups_:
-            sample, Y = tasks[g[0]], xp.stack([y[t] for t in g], axis=1)
+            sample, Y = samples[g[0]], xp.stack([y[t] for t in g], axis=1)
             alike = not self._auto and bool(np.all(self.lam_[g] == self.lam_[g[0]]))
             factor = make_factor(self.kernels_[g[0]], sample, intercept, self.lam_[g[0]] if alike else None)
             if self._auto:
-                self.lam_[g] = self._auto_lam(factor, Y)
+                self.lam_[g] = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
             lam = self.lam_[g]
             residuals = factor.loo(Y, lam)
             squares = sample.share[:, None] * sample.spread(sample.weights)[:, None] * residuals**2
@@ -142,7 +139,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         out: list[Array] = [None] * len(self._widths)
         for g, factor, solution in zip(self.groups_, self._factors, self._solutions):
             size = max(1, CROSS_ENTRIES // factor.p)
-            pieces = [factor.predict(X[i : i + size, :], solution) for i in range(0, max(X.shape[0], 1), size)]
+            pieces = [factor.predict(X[i : min(i + size, X.shape[0]), :], solution) for i in range(0, max(X.shape[0], 1), size)]
             columns = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
             start = 0
             for t in g:
@@ -157,6 +154,40 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "kernels_")
         return list(self._residuals)
 
+    def held_out(
+        self,
+        tasks: Tasks,
+        folds: list[Fold] | None,
+        *,
+        lams: np.ndarray | None = None,
+        residuals: bool = False,
+        variance: bool = False,
+    ) -> Iterator[HeldOut]:
+        """As every surrogate; for a path of lambdas (L, T) in place of `lam` from one factorisation for each fold.
+
+        Leave-one-out is in closed form, with n lambda and what was tuned held fixed. Folds tune for themselves: only where
+        nothing is left to tune do they share work.
+        """
+        if variance:
+            self._need_variance()
+        if lams is None and (self._tunes or isinstance(self.lam, str)):
+            if folds is not None:
+                yield from super().held_out(tasks, folds, residuals=residuals, variance=variance)
+                return
+            model = clone(self).fit_tasks(tasks)
+            kernels, lams = model.kernels_, model.lam_[None, :]
+        else:
+            kernels = self._given_kernels(len(tasks))
+            kernels = kernels * len(tasks) if len(kernels) == 1 else kernels
+            lams = self._given_lam([1.0] * len(tasks))[None, :] if lams is None else lams
+        left, intercept, bases = without_base(self.intercept, tasks)
+        found = held_out(left, kernels, lams, intercept, folds, residuals, variance)
+        for k, h in enumerate(found):
+            if bases is not None:
+                h.scores = [s + base[None, None, :] for s, base in zip(h.scores, bases)]
+                h.tasks = tasks if folds is None else tasks.take(folds[k][0])
+            yield h
+
     @available_if(_has_variance)
     def variance(self, X: Array) -> Array:
         """(m, T): variance of the prediction at x, relative to the leave-one-out variance of an observation.
@@ -170,14 +201,40 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         out: list[Array] = [None] * len(self._widths)
         for g, factor in zip(self.groups_, self._factors):
             if factor.p == 1:
-                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype)
+                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype, device=device_of(X))
             else:
                 ratio = factor.variance(X, self.lam_[g]) / like(self._loo_variance[g], X)[None, :]
             for i, t in enumerate(g):
                 out[t] = ratio[:, i]
         return xp.stack(out, axis=1)
 
+    def state(self) -> dict[str, Any]:
+        """The fitted ridge as a dict of arrays, numbers, strings and lists; see `surrogates.state`."""
+        check_is_fitted(self, "kernels_")
+        return ridge_state(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The ridge that `state()` described, with the same predictions to the last bit."""
+        return ridge_from_state(cls, state)
+
     # its parts
+
+    @property
+    def _tunes(self) -> bool:
+        """Whether a length scale is left to be tuned."""
+        kernels = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
+        return any(isinstance(getattr(as_kernel(kernel), "sigma", None), str) for kernel in kernels)
+
+    @staticmethod
+    def _samples(tasks: Tasks, kernel: Kernel) -> list[Sample]:
+        """The distinct inputs of each task; one object for tasks on the same rows with the same weights."""
+        out: list[Sample] = [None] * len(tasks)  # type: ignore[list-item]
+        for g in tasks.groups():
+            sample = distinct(tasks.X, to_numpy(tasks.rows[g[0]]), to_numpy(tasks.weights[g[0]]), kernel)
+            for t in g:
+                out[t] = sample
+        return out
 
     @property
     def _auto(self) -> bool:
@@ -194,9 +251,10 @@ class KernelRidge(RegressorMixin, BaseEstimator):
                 )
             return n ** powers[self.lam]
         lam = np.asarray(self.lam, dtype=float)
-        if lam.shape not in ((), (1,), n.shape) or not np.all(lam > 0):
+        largest = np.finfo(float).max / max(1.0, float(n.sum()))  # n lambda must be a number too
+        if lam.shape not in ((), (1,), n.shape) or not np.all((lam > 0) & (lam <= largest)):
             raise ValueError(
-                f"KernelRidge needs lam above zero, one or one for each of {len(n)} tasks, got {self.lam!r}; "
+                f"KernelRidge needs lam above zero and finite, one or one for each of {len(n)} tasks, got {self.lam!r}; "
                 "lam='auto' would do"
             )
         return np.broadcast_to(lam, n.shape).copy()
@@ -214,7 +272,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         useful = informative(factor.sample, Y, factor.intercept)
         lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
         if np.any(useful):
-            at = array_namespace(Y).asarray(np.flatnonzero(useful))
+            at = array_namespace(Y).asarray(np.flatnonzero(useful), device=device_of(Y))
             lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
             lam[~useful] = np.median(lam[useful])
         return lam
@@ -225,22 +283,13 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         """y (n,) or (n, T), NaN where a task was not observed."""
         if y is None:
             raise ValueError("KernelRidge requires y to be passed, but the target y is None; pass (n,) or (n, T) labels")
-        X = validate_data(self, X, dtype=np.float64)
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y")
-        check_consistent_length(X, y)
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        Y = y.reshape(y.shape[0], -1)
-        self._single = y.ndim == 1
-        rows = [np.flatnonzero(~np.isnan(Y[:, t]) & (w > 0)) for t in range(Y.shape[1])]
-        for t, r in enumerate(rows):
-            if r.size == 0:
-                raise ValueError(f"KernelRidge cannot fit output {t}: it has no observed value; drop that column")
-        labels = [Y[r, t] for t, r in enumerate(rows)]
-        return self.fit_tasks(X, [v[:, None] for v in labels], labels, rows, [w[r] for r in rows])
+        tasks = Tasks.read(self, X, y, sample_weight)
+        self._single = tasks.single
+        return self.fit_tasks(tasks)
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "kernels_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_inputs(self, X)
         columns = self.predict_tasks(X)
         return columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
 

@@ -15,6 +15,7 @@ from lawful.kernels import Kernel, Stationary
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.tuning import Problem, input_scales, tune_scales
 
+DIGITS = 2.0**-36  # 1e-11: more than labels have
 TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
 # Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
 # input), and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows).
@@ -85,6 +86,22 @@ def informative(sample: Sample, Y: Array, intercept: bool) -> np.ndarray:
     spread = to_numpy(xp.max(Y, axis=0) - xp.min(Y, axis=0)) if intercept else 1.0
     size = to_numpy(xp.max(xp.abs(Y), axis=0))
     return (spread > 1e-14 * size) & (size > 0)
+
+
+def without_unit(y: Array, weights: Array) -> Array:
+    """Labels for tuning: in units of their standard deviation (of their size, where they are constant), to `DIGITS`.
+
+    What is tuned then does not depend on the units of the outputs, to the last bit: without noise a descent through nearly
+    singular matrices would follow the rounding of the labels, which differs from unit to unit.
+    """
+    labels, w = to_numpy(y), to_numpy(weights)
+    size = float(np.abs(labels).max())
+    if size == 0:
+        return y
+    mean = np.average(labels / size, weights=w)
+    spread = float(np.sqrt(np.average((labels / size - mean) ** 2, weights=w)))
+    unit = spread if spread > 1e-14 else 1.0
+    return array_namespace(y).round(y / size / (unit * DIGITS)) * DIGITS
 
 
 def gather(samples: list[Sample], y: list[Array], tasks: list[int], lam: np.ndarray | None) -> list[Problem]:

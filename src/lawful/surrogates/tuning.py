@@ -59,7 +59,7 @@ class Problem(NamedTuple):
 
 def best_lam(factor: Factor, Y: Array) -> tuple[np.ndarray, np.ndarray]:
     """The lambda of each column of Y with the least leave-one-out error, and that error; ties go to the larger."""
-    parts = [_best_lam(factor, Y[:, i : i + BLOCK]) for i in range(0, Y.shape[1], BLOCK)]
+    parts = [_best_lam(factor, Y[:, i : min(i + BLOCK, Y.shape[1])]) for i in range(0, Y.shape[1], BLOCK)]
     return np.concatenate([lam for lam, _ in parts]), np.concatenate([mse for _, mse in parts])
 
 
@@ -129,11 +129,14 @@ def criterion(kernel: Stationary, problems: list[Problem], intercept: bool, grad
 
 def input_scales(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted standard deviation of each input; 1 for constant ones. Exact sums, so free of the order of rows."""
+    size = np.max(np.abs(X), axis=0, initial=0.0)
+    unit = 2.0 ** np.floor(np.log2(np.where(size > 0, size, 1.0)))  # squares neither overflow nor vanish, and no digit is lost
+    X, size = X / unit, size / unit
     total = math.fsum(weights)
     mean = np.array([math.fsum(column) for column in (weights[:, None] * X).T]) / total
     square = np.array([math.fsum(column) for column in (weights[:, None] * (X - mean) ** 2).T]) / total
     std = np.sqrt(square)
-    return np.where(std > 1e-12 * np.max(np.abs(X), axis=0, initial=0.0), std, 1.0)
+    return np.where(std > 1e-12 * size, std * unit, 1.0)
 
 
 def thin(problem: Problem, size: int, rng: np.random.Generator) -> Problem:

@@ -2,7 +2,7 @@
 
 from lawful.experiments._base import Experiment
 from lawful.experiments.ranking.pages import pages
-from lawful.experiments.ranking.work import configurations, cost, describe, load, run
+from lawful.experiments.ranking.work import configurations, cost, describe, fields, load, run
 
 RANKING = Experiment(
     "ranking",
@@ -13,5 +13,6 @@ RANKING = Experiment(
     cost,
     pages,
     describe,
+    fields,
     needs_data=True,
 )

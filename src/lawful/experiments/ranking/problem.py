@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from lawful.datasets import movielens_protocol
-from lawful.decoders.arcset import order
+from lawful.decoders.orders import order
 from lawful.metrics import rank_loss
-from lawful.surrogates.factors import split_profiles
+from lawful.ratings import split_profiles
 
 DENOMINATORS = ("N1", "N2", "N3")
 HELD_OUT = 0.2  # of the training users, for the choice of lam and C
@@ -94,8 +94,13 @@ def choose(grid: tuple, loss: Callable[[Any], float]) -> Any:
 def orders(model: Any, users: Users, methods: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Rank positions (m, D) by several decoders of a fitted ranker: S(x) is made once for all of them."""
 
-    def decode(i: int, S: np.ndarray) -> list[np.ndarray]:
-        return [order(S, method, sweeps=SWEEPS, bound=False).order for method in methods]
+    F, found = model.objective(users.X, users.profile), []
+    with F.threads() as threads:
+        for rows, skew in F.skews(threads):
 
-    found = np.array(model.surrogate_.each_skew(decode, users.X, users.profile))
-    return {method: np.argsort(found[:, k], axis=1) for k, method in enumerate(methods)}
+            def decode(i: int, skew: Callable[[int], np.ndarray] = skew) -> list[np.ndarray]:
+                S = skew(i)
+                return [order(S, method, sweeps=SWEEPS, bound=False).order for method in methods]
+
+            found += threads.map(decode, rows)
+    return {method: np.argsort(np.array(found)[:, k], axis=1) for k, method in enumerate(methods)}

@@ -19,16 +19,16 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from lawful.baselines import RelationshipLearning
-from lawful.baselines.pair_classifiers import PairwiseClassifiers, pair_loss, rated_pairs
-from lawful.decoders.arcset import order
+from lawful.baselines.ranking.classifiers import PairwiseClassifiers, pair_loss, rated_pairs
+from lawful.decoders.orders import order
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.experiments._base import Clock
 from lawful.experiments.ranking.problem import Problem, Users, choose, losses
 from lawful.experiments.ranking.systems import DECODERS, PAPER, Results, pair_losses
 from lawful.kernels import Precomputed
 from lawful.metrics import rank_loss
-from lawful.surrogates._pair_kernel import QueryKernel
-from lawful.surrogates.factors import Popularity
+from lawful.surrogates.pairs.factorisation import Popularity
+from lawful.surrogates.pairs.query_kernel import QueryKernel
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 MACHINES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lawful.baselines import PairwiseRanker, Popularity, StructuralRanker
-from lawful.baselines.pair_classifiers import PairwiseClassifiers, pair_loss, rated_pairs
+from lawful.baselines.ranking.classifiers import PairwiseClassifiers, pair_loss, rated_pairs
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.experiments._base import Clock
 from lawful.experiments.ranking.problem import Problem, by_denominator, choose, losses, orders
 from lawful.metrics import rank_loss
-from lawful.surrogates.factors import AveragedFactorization, select_factorization
+from lawful.surrogates.pairs.factorisation import AveragedFactorization, select_factorization
 
 Results = dict[str, Any]
 # One kernel ridge problem per pair on the users who rated both, and an order of all films: nothing but the paper's estimator.

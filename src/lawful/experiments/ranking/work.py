@@ -85,6 +85,10 @@ def run(configuration: dict[str, Any], data: Bunch, clock: Clock) -> dict[str, A
     return small(problem, clock, c["few"]) if c["part"] == "mtrl" else PARTS[c["part"]](problem, clock)
 
 
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return ("chosen", "losses")
+
+
 def cost(configuration: dict[str, Any]) -> float:
     c = configuration
     seconds = COST[c["part"]][c["protocol"] == "B"]

@@ -10,11 +10,11 @@ from sklearn.utils import Bunch
 from lawful.baselines import SingleTask, tune
 from lawful.datasets import load_sarcos, make_arm
 from lawful.datasets.sarcos import PAGE, sarcos_files
-from lawful.estimators.folds import make_folds
 from lawful.experiments._base import Clock, Options
 from lawful.experiments.sarcos.splits import INPUTS, Split, draw, own_tests
 from lawful.experiments.sarcos.systems import POWERS, PRINTED, SYSTEMS, Found, expected, fit_own, fit_rival, owns, rivals
-from lawful.metrics import explained_variance
+from lawful.folds import make_folds
+from lawful.metrics import r2
 
 ARM = "generated arm"
 N_TRAIN, N_TASK, CV = 15, 2000, 5
@@ -66,6 +66,10 @@ def describe(data: Bunch) -> list[str]:
     return [data.DESCR, f"{N_TRAIN} training rows for each torque and a cloud of outputs, all disjoint; {test}."]
 
 
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return ("n_test", "systems")
+
+
 def cost(configuration: dict[str, Any]) -> float:
     """Seconds, roughly."""
     if configuration["size"] == "small":
@@ -109,7 +113,7 @@ def printed(split: Split, folds: Any) -> dict[str, Any]:
 def measured(found: Found, split: Split) -> dict[str, Any]:
     """Explained variance in per cent: mean over torques, pooled, each; what was chosen; whether on an edge; warnings."""
     truth, prediction = split.Y_test * split.unit, found.prediction * split.unit
-    each, pooled = (explained_variance(truth, prediction, multioutput=how) for how in ("raw", "pooled"))
+    each, pooled = (r2(truth, prediction, multioutput=how) for how in ("raw", "pooled"))
     percent = [round(100 * float(v), 4) for v in each]
     return {
         "ev": round(100 * float(np.mean(each)), 4),

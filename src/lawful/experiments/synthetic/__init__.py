@@ -2,8 +2,8 @@
 
 from lawful.experiments._base import Experiment
 from lawful.experiments.synthetic.pages import pages
-from lawful.experiments.synthetic.work import configurations, cost, describe, load, run
+from lawful.experiments.synthetic.work import configurations, cost, describe, fields, load, run
 
-SYNTHETIC = Experiment("synthetic", "two tasks on a curve", configurations, load, run, cost, pages, describe)
+SYNTHETIC = Experiment("synthetic", "two tasks on a curve", configurations, load, run, cost, pages, describe, fields)
 
 __all__ = ["SYNTHETIC"]

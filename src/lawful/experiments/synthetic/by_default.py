@@ -13,16 +13,18 @@ import numpy as np
 
 from lawful.decoders import relaxation_path
 from lawful.estimators import ConstrainedRegressor
+from lawful.estimators.candidates import ridge_candidate
 from lawful.estimators.evaluate import Candidate, Evaluator
-from lawful.estimators.folds import make_folds
-from lawful.estimators.selection import Error, choose_law
+from lawful.estimators.selection import HeldOutLoss, choose_law
 from lawful.experiments._base import Clock
 from lawful.experiments.synthetic.coupled import mtrl
 from lawful.experiments.synthetic.draw import Trial
 from lawful.experiments.synthetic.hold_out import RELAXED
 from lawful.experiments.synthetic.kernel import gaussian, number
+from lawful.folds import make_folds
 from lawful.losses import Square
 from lawful.sets import Reals
+from lawful.surrogates import KernelRidge
 
 FOLDS = 5
 LAMS = np.logspace(-10, 0, 21)  # of ridges with one lambda for both outputs
@@ -36,9 +38,10 @@ def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock)
         model = ConstrainedRegressor(Reals()).fit(trial.X, trial.Y)
         F = model.objective(X)
     found: dict[str, Any] = {"STL": F.center}
-    ridge = Candidate(model.surrogate_.kernels_, True, model.surrogate_.lam_[None, :])
+    kernels = model.surrogate_.kernels_
+    ridge = ridge_candidate(KernelRidge(), kernels, True, model.surrogate_.lam_[None, :])
     with clock("MTRL, default"):
-        found["MTRL"] = coupled(trial, ridge, X, found["STL"])
+        found["MTRL"] = coupled(trial, kernels, ridge, X, found["STL"])
     for law, C in laws.items():
         with clock("NL-MTL, default"):
             delta, mu = strictness(trial, ridge, C)
@@ -49,9 +52,7 @@ def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock)
 
 def evaluator(trial: Trial, C: Any, folds: Any, relaxed: np.ndarray) -> Evaluator:
     weight = (~np.isnan(trial.Y)).astype(float)
-    return Evaluator(
-        trial.X, trial.tasks, C, Square(), None, folds, Error(None, trial.Y, weight), relaxed, relaxed, "objective"
-    )
+    return Evaluator(trial.tasks, C, Square(), None, folds, HeldOutLoss(None, trial.Y, weight), relaxed, relaxed, "objective")
 
 
 def strictness(trial: Trial, ridge: Candidate, C: Any) -> tuple[float, float]:
@@ -67,15 +68,16 @@ def strictness(trial: Trial, ridge: Candidate, C: Any) -> tuple[float, float]:
     return chosen[0], chosen[1]
 
 
-def coupled(trial: Trial, ridge: Candidate, X: np.ndarray, stl: np.ndarray) -> np.ndarray:
+def coupled(trial: Trial, kernels: list[Any], ridge: Candidate, X: np.ndarray, stl: np.ndarray) -> np.ndarray:
     """MTRL at X."""
     folds = make_folds(FOLDS, trial.X, ~np.isnan(trial.Y), ["y1", "y2"], trial.seed)
-    judge = evaluator(trial, Reals().fit(trial.Y), folds, np.empty(0))
-    widths = sorted({number(kernel.sigma) for kernel in ridge.kernels})
+    judge = evaluator(trial, Reals(), folds, np.empty(0))
+    widths = sorted({number(kernel.sigma) for kernel in kernels})
     widths += [float(np.sqrt(widths[0] * widths[1]))] if len(widths) == 2 else []
-    paths = [judge.unconstrained(Candidate([gaussian(s)] * 2, True, np.tile(LAMS[:, None], (1, 2)))) for s in widths]
+    lams = np.tile(LAMS[:, None], (1, 2))
+    paths = [judge.unconstrained(ridge_candidate(KernelRidge(), [gaussian(s)] * 2, True, lams)) for s in widths]
     risks = np.array([judge.error.mean(path) for path in paths])
     i, j = np.unravel_index(int(np.argmin(risks)), risks.shape)
     model, risk = mtrl(trial, widths[i], LAMS[j] * AROUND, folds, True, np.ones(2))
-    alone = Candidate(ridge.kernels, True, np.maximum(ridge.lams, SMALLEST))
+    alone = ridge.at(np.maximum(ridge.lams, SMALLEST))  # type: ignore[arg-type]
     return stl if judge.error.mean(judge.unconstrained(alone))[0] < risk else model.predict(X)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lawful.datasets import make_curve
-from lawful.tasks import Tasks, split_tasks, stack_tasks
+from lawful.tasks import Tasks, stack_tasks
 
 NOISE = {"sd": 0.05, "variance": float(np.sqrt(0.05))}  # N(0, sigma I) with sigma = 0.05, read in both ways
 LAWS = {  # the function that is learned -> the laws it is learned with
@@ -40,4 +40,4 @@ def draw(curve: str, n: int, noise: str, setting: str, seed: int) -> Trial:
         other = int(np.random.SeedSequence((seed, 1)).generate_state(1)[0])
         second = make_curve(curve, n, noise=NOISE[noise], random_state=other)
         X, Y = stack_tasks([(X, Y[:, 0]), (second.X, second.Y[:, 1])])
-    return Trial(X, Y, data.X_test, data.Y_test, split_tasks(Y), seed)
+    return Trial(X, Y, data.X_test, data.Y_test, Tasks.of(X, Y), seed)

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lawful.estimators.folds import Fold, make_folds
 from lawful.experiments.synthetic._curves import STEPS, relaxed_errors
 from lawful.experiments.synthetic.draw import Trial
 from lawful.experiments.synthetic.kernel import gaussian
+from lawful.folds import Fold, make_folds
+from lawful.losses import Square
 from lawful.losses.objective import TINY
-from lawful.surrogates.held_out import Labels, held_out
+from lawful.surrogates import KernelRidge
 
 SIGMAS, LAMS = np.logspace(-2, 2, 30), np.logspace(-9, 0, 30)
 RELAXED = np.logspace(-5, 5, 30)  # delta and mu
@@ -55,12 +56,11 @@ class Table:
 def table(trial: Trial) -> Table:
     seen = ~np.isnan(trial.Y)
     fold = make_folds(0.3, trial.X, seen, ["y1", "y2"], trial.seed)[0]  # type: ignore[index]
-    t = trial.tasks
-    labels = Labels([np.c_[np.ones(len(y)), y] for y in t.y], t.y, t.rows, t.weights)
+    tasks = trial.tasks.encoded(Square())
     lams = np.tile(LAMS[:, None], (1, 2))
     parts = []
     for sigma in SIGMAS:
-        (held,) = held_out(trial.X, labels, [gaussian(sigma)] * 2, lams, False, [fold])
+        (held,) = KernelRidge(gaussian(sigma), intercept=False).held_out(tasks, [fold], lams=lams)
         parts.append(np.stack(held.scores, axis=2))  # (lambda, row, task, encoding)
     scores = np.concatenate(parts)
     at = fold[1]

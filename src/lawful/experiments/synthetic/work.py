@@ -42,6 +42,10 @@ def describe(data: Any) -> list[str]:
     return ["generated curves; x uniform on [-pi, pi], 1000 noise-free test points in each trial"]
 
 
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return ("default", "paper", "ridge", "violation")
+
+
 def cost(configuration: dict[str, Any]) -> float:
     return SECONDS[configuration["n"]]
 

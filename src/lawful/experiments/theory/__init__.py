@@ -2,6 +2,6 @@
 
 from lawful.experiments._base import Experiment
 from lawful.experiments.theory.pages import pages
-from lawful.experiments.theory.work import configurations, cost, describe, load, run
+from lawful.experiments.theory.work import configurations, cost, describe, fields, load, run
 
-THEORY = Experiment("theory", "the theorems, measured", configurations, load, run, cost, pages, describe)
+THEORY = Experiment("theory", "the theorems, measured", configurations, load, run, cost, pages, describe, fields)

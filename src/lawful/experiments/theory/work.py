@@ -60,6 +60,10 @@ def describe(data: None) -> list[str]:
     return ["generated data, laws and truths known"]
 
 
+def fields(configuration: dict[str, Any]) -> tuple[str, ...]:
+    return {"rate": ("q", "quarter", "half"), "gain": ("codimension", "free", "law"), "q": ()}[configuration["kind"]]
+
+
 def cost(configuration: dict[str, Any]) -> float:
     if configuration["kind"] == "rate":
         return 0.2 + configuration["T"] * (configuration["n"] / 1000) ** 2.5 / 4

@@ -1,0 +1,41 @@
+"""Work on threads: compiled kernels and LAPACK release the interpreter lock, so threads share arrays and run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from joblib import effective_n_jobs
+
+__all__ = ["Threads", "n_threads", "on_threads"]
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` asks for; None and -1 mean all cores."""
+    return effective_n_jobs(-1 if n_jobs is None else n_jobs)
+
+
+class Threads:
+    """`map` on so many threads, or in this one. A context manager."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def map(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+        """[function(a) for a in arguments]."""
+        return list((map if self.pool is None else self.pool.map)(function, arguments))
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+
+def on_threads(function: Callable[[Any], Any], arguments: Iterable[Any], n_threads: int) -> list[Any]:
+    """[function(a) for a in arguments], on so many threads."""
+    with Threads(n_threads) as threads:
+        return threads.map(function, arguments)

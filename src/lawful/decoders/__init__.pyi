@@ -1,0 +1,44 @@
+"""What `lawful.decoders` offers: read by type checkers, and at run time by `lawful._lazy`."""
+
+from lawful.decoders.arcset import ArcSet, RankingDecoding
+from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
+from lawful.decoders.convex import ConvexDescent
+from lawful.decoders.coordinate import Coordinate
+from lawful.decoders.dispatch import choose, decode, named
+from lawful.decoders.enumeration import Enumeration
+from lawful.decoders.newton import Newton
+from lawful.decoders.orders import Ordering, order
+from lawful.decoders.paths import relaxation_path
+from lawful.decoders.points import project
+from lawful.decoders.posterior import Posterior, Wiener
+from lawful.decoders.projection import FormProjection, Projection
+from lawful.decoders.riemannian import Riemannian
+
+__all__ = [
+    "INFEASIBLE",
+    "LOW_CONFIDENCE",
+    "NOT_CONVERGED",
+    "OK",
+    "STATUS",
+    "ArcSet",
+    "ConvexDescent",
+    "Coordinate",
+    "Decoder",
+    "Decoding",
+    "Enumeration",
+    "FormProjection",
+    "Newton",
+    "Ordering",
+    "Posterior",
+    "Projection",
+    "RankingDecoding",
+    "Riemannian",
+    "Wiener",
+    "choose",
+    "decode",
+    "named",
+    "order",
+    "project",
+    "relaxation_path",
+    "stack",
+]

@@ -1,0 +1,34 @@
+"""What `lawful.sets` offers: read by type checkers, and at run time by `lawful._lazy`."""
+
+from lawful.sets.algebra import Intersection, Product, Union
+from lawful.sets.base import ConstraintSet
+from lawful.sets.cloud import PointCloud
+from lawful.sets.elementary import Affine, Box, Reals
+from lawful.sets.equations import Equations
+from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
+from lawful.sets.rankings import Rankings
+from lawful.sets.relaxed import Inflated, Penalized
+from lawful.sets.round import Ball, Ellipsoid, Sphere
+from lawful.sets.simplex import Simplex
+
+__all__ = [
+    "Affine",
+    "Ball",
+    "Box",
+    "ConstraintSet",
+    "Ellipsoid",
+    "Equations",
+    "Inflated",
+    "Intersection",
+    "Penalized",
+    "PointCloud",
+    "PositiveSemidefinite",
+    "Product",
+    "Rankings",
+    "Reals",
+    "Rotations",
+    "Simplex",
+    "Sphere",
+    "Stiefel",
+    "Union",
+]

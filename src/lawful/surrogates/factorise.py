@@ -1,0 +1,27 @@
+"""Which factorisation suits a sample and a kernel."""
+
+from __future__ import annotations
+
+from lawful._array import array_namespace
+from lawful.kernels import Kernel
+from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor
+from lawful.surrogates.low_rank import low_rank
+from lawful.surrogates.primal import PrimalFactor
+
+
+def make_factor(
+    kernel: Kernel, sample: Sample, intercept: bool, lam: float | None = None, smallest: float | None = None
+) -> Factor:
+    """Primal when there are fewer features than inputs; Cholesky for one `lam`, else all lambdas from eigenvectors.
+
+    `smallest`: no lambda will be below it, so that directions far below it may be left out of a smooth kernel (`low_rank`).
+    """
+    if hasattr(kernel, "features"):
+        first = array_namespace(sample.X).take(sample.X, sample.rows[:1], axis=0)
+        if kernel.features(first).shape[1] < sample.points.shape[0]:
+            return PrimalFactor(kernel, sample, intercept)
+    if lam is not None:
+        return CholeskyFactor(kernel, sample, lam, intercept)
+    if smallest is not None and (smooth := low_rank(kernel, sample, smallest)) is not None:
+        return PrimalFactor(smooth, sample, intercept)
+    return SpectralFactor(kernel, sample, intercept)

@@ -1,0 +1,259 @@
+"""All pair tasks in flat arrays: a row of tasks per item p, small tasks first, and their coefficients one after the other.
+
+    tasks of item p          pair_start[p] .. pair_start[p + 1]
+    task t is the pair       (p, partner[t]),  p < partner[t]
+    its queries and duals    users, coef[ptr[t] : ptr[t + 1]]
+
+Memory grows with the number of observations, sum_t n_t, not with the number of items squared times the number of queries. A
+table that would not fit (`Streamed`) keeps the ratings instead and solves its tasks again, in blocks, whenever they are read.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lawful._threads import Threads, on_threads
+from lawful.surrogates.pairs.compiled import (
+    LANES,
+    copy_among,
+    count_among,
+    find_tasks,
+    fit_rows,
+    row_sizes,
+    score_chosen,
+    score_lanes,
+    score_one,
+    solve_listed,
+)
+
+BLOCKS = 128  # enough for threads to even out, few enough for their overhead not to matter
+
+
+def user_type(n: int) -> Any:
+    return np.uint16 if n <= np.iinfo(np.uint16).max + 1 else np.int32
+
+
+def cut(start: np.ndarray, pieces: int, largest: float = np.inf) -> list[tuple[int, int]]:
+    """Ranges of rows with about equally many observations (start: cumulated), at most `largest` unless one row has more."""
+    total = start[-1]
+    size = max(1.0, min(total / pieces, largest))
+    stops = np.unique(np.searchsorted(start, np.arange(size, total, size), side="right"))
+    edges = [0, *(int(s) for s in stops if 0 < s < len(start) - 1), len(start) - 1]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+class PairTable:
+    """Tasks with their coefficients in memory."""
+
+    streamed = False
+
+    def __init__(
+        self, pair_start: np.ndarray, partner: np.ndarray, ptr: np.ndarray, users: np.ndarray, coef: np.ndarray
+    ) -> None:
+        self.pair_start, self.partner, self.ptr, self.users, self.coef = pair_start, partner, ptr, users, coef
+
+    @property
+    def n_items(self) -> int:
+        return len(self.pair_start) - 1
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.partner)
+
+    @property
+    def n_observations(self) -> int:
+        return int(self.ptr[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the table."""
+        return sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Blocks of items to work on one after the other or side by side."""
+        return cut(self.ptr[self.pair_start], BLOCKS)
+
+    def block(self, rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
+        """(users, coef, shift) of these items' tasks; the arrays start at observation `shift`."""
+        return self.users, self.coef, 0
+
+    def scores(self, k: np.ndarray, threads: Threads, out: np.ndarray | None = None) -> np.ndarray:
+        """v (m', T) for the kernel rows k (m, n); m' = m rounded up to lanes when m > 1. `out`: an array to write to."""
+        m = len(k)
+        if out is None:
+            out = np.empty((1 if m == 1 else -(-m // LANES) * LANES, self.n_tasks))
+        lanes = [np.zeros((k.shape[1], LANES)) for _ in range(0, m, LANES)]
+        for i, row in enumerate(k):
+            lanes[i // LANES][:, i % LANES] = row
+
+        def work(rows: tuple[int, int]) -> None:
+            users, coef, shift = self.block(rows)
+            first, last = self.pair_start[rows[0]], self.pair_start[rows[1]]
+            if len(out) == 1:
+                score_one(self.ptr, users, coef, first, last, shift, k[0], out[0])
+            else:
+                for g, lane in enumerate(lanes):
+                    score_lanes(self.ptr, users, coef, first, last, shift, lane, out[g * LANES : (g + 1) * LANES])
+
+        threads.map(work, self.ranges())
+        return out
+
+    def chosen_scores(self, k: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """v (m, P) of the pairs (low, high), 0 where unobserved, and n_t (P,)."""
+        order = np.argsort(low, kind="stable")
+        tasks = np.empty(len(low), dtype=np.int64)
+        find_tasks(self.pair_start, self.partner, low[order], high[order], tasks)
+        out = np.zeros((len(k), len(low)))
+        seen = tasks >= 0
+        sizes = np.zeros(len(low), dtype=np.int64)
+        sizes[order[seen]] = self.ptr[tasks[seen] + 1] - self.ptr[tasks[seen]]
+        tasks, at = tasks[seen], order[seen]
+        for rows in self.ranges():
+            here = (tasks >= self.pair_start[rows[0]]) & (tasks < self.pair_start[rows[1]])
+            if here.any():
+                users, coef, shift = self.block(rows)
+                score_chosen(tasks[here], at[here], self.ptr, users, coef, shift, k, out)
+        return out, sizes
+
+    def among(self, items: np.ndarray) -> PairTable:
+        """The tasks among these items (sorted), which become items 0, 1, ..."""
+        local = np.full(self.n_items, -1, dtype=np.int64)
+        local[items] = np.arange(len(items))
+        pairs, observations = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
+        count_among(items, local, self.pair_start, self.partner, self.ptr, pairs, observations)
+        total = int(observations.sum())
+        part = PairTable(
+            np.concatenate([[0], np.cumsum(pairs)]),
+            np.empty(pairs.sum(), dtype=self.partner.dtype),
+            np.empty(pairs.sum() + 1, dtype=np.int64),
+            np.empty(total, dtype=self.users.dtype),
+            np.empty(total),
+        )
+        copy_among(
+            items, local, self.pair_start, self.partner, self.ptr, self.users, self.coef,
+            part.partner, part.ptr, part.users, part.coef,
+        )  # fmt: skip
+        return part
+
+
+class Streamed(PairTable):
+    """Tasks of a ratings matrix whose coefficients are computed when they are read, one block of items at a time."""
+
+    streamed = True
+
+    def __init__(
+        self, R: sparse.csr_array, g: np.ndarray, sign: bool, K: np.ndarray, ridge: np.ndarray, n_threads: int, limit: float
+    ) -> None:
+        self.R, self.g, self.sign, self.K, self.ridge, self.n_threads, self.limit = R, g, sign, K, ridge, n_threads, limit
+        D = R.shape[1]
+        entry = sparse.csr_array((np.arange(R.nnz), R.indices, R.indptr), shape=R.shape).tocsc()
+        entry.sort_indices()
+        self.index = (
+            entry.indices.astype(np.int32),
+            entry.indptr.astype(np.int64),
+            entry.data.astype(np.int64),
+            R.indptr.astype(np.int64),
+            R.indices.astype(np.int32),
+        )
+        pairs, observations = np.zeros(D, dtype=np.int64), np.zeros(D, dtype=np.int64)
+        ratings = np.concatenate([[0], np.cumsum(np.diff(entry.indptr))])
+        on_threads(lambda b: row_sizes(*self.index, b[0], b[1], pairs, observations), cut(ratings, 4 * n_threads), n_threads)
+        self.pair_start = np.concatenate([[0], np.cumsum(pairs)])
+        self.obs_start = np.concatenate([[0], np.cumsum(observations)])
+        self.partner = np.empty(self.pair_start[-1], dtype=np.int32)
+        self.ptr = np.empty(self.pair_start[-1] + 1, dtype=np.int64)
+        self.ptr[-1] = self.obs_start[-1]
+
+    def ranges(self) -> list[tuple[int, int]]:
+        return cut(self.obs_start, BLOCKS, self.limit)
+
+    def fill(self, rows: tuple[int, int], users: np.ndarray, coef: np.ndarray, shift: int, ridge: np.ndarray) -> None:
+        """Index and solve the tasks of these items. Partners and offsets come out the same every time."""
+        bad = fit_rows(
+            *rows, self.index, self.R.data, self.g, self.sign, self.K, ridge,
+            self.pair_start, self.obs_start, shift, self.partner, self.ptr, users, coef,
+        )  # fmt: skip
+        check_definite(bad)
+
+    def block(self, rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
+        shift = int(self.obs_start[rows[0]])
+        size = int(self.obs_start[rows[1]]) - shift
+        users, coef = np.empty(size, dtype=user_type(self.R.shape[0])), np.empty(size)
+        self.fill(rows, users, coef, shift, self.ridge)
+        return users, coef, shift
+
+    def index_only(self) -> Streamed:
+        """Partners and sizes of all tasks, without solving any."""
+        none = np.empty(0)
+
+        def work(rows: tuple[int, int]) -> None:
+            shift = int(self.obs_start[rows[0]])
+            size = int(self.obs_start[rows[1]]) - shift
+            self.fill(rows, np.empty(size, dtype=user_type(self.R.shape[0])), np.empty(size), shift, none)
+
+        on_threads(work, self.ranges(), self.n_threads)
+        return self
+
+    def stored(self) -> PairTable:
+        """The same with all coefficients in memory."""
+        total = int(self.obs_start[-1])
+        users, coef = np.empty(total, dtype=user_type(self.R.shape[0])), np.empty(total)
+        on_threads(lambda rows: self.fill(rows, users, coef, 0, self.ridge), self.ranges(), self.n_threads)
+        return PairTable(self.pair_start, self.partner, self.ptr, users, coef)
+
+    def among(self, items: np.ndarray) -> PairTable:
+        mark = sparse.csr_array((np.arange(1, self.R.nnz + 1), self.R.indices, self.R.indptr), shape=self.R.shape)
+        kept = mark[:, items].tocsr()
+        kept.sort_indices()
+        entry = kept.data - 1
+        R = sparse.csr_array((self.R.data[entry], kept.indices, kept.indptr), shape=kept.shape)
+        part = Streamed(R, self.g[entry], self.sign, self.K, self.ridge, self.n_threads, self.limit)
+        return part.index_only()
+
+
+def check_definite(bad: int) -> None:
+    if bad:
+        raise ValueError(
+            f"PairwiseRidge: {bad} kernel matrices are not positive definite, so they cannot be solved; "
+            "a positive definite kernel or a larger ridge would do"
+        )
+
+
+def table_of_ratings(
+    R: sparse.csr_array, g: np.ndarray, sign: bool, K: np.ndarray, ridge: np.ndarray, n_threads: int, max_memory: float
+) -> PairTable:
+    """The tasks of all pairs of columns of R; g holds what is subtracted from each rating before the difference is taken."""
+    width = 8 + np.dtype(user_type(R.shape[0])).itemsize
+    table = Streamed(R, g, sign, K, ridge, n_threads, limit=max(max_memory / (4 * n_threads * width), 1.0))
+    needed = int(table.obs_start[-1]) * width + table.n_tasks * 12
+    return table.stored() if needed <= max_memory else table.index_only()
+
+
+def table_of_comparisons(
+    n_items: int, low: np.ndarray, high: np.ndarray, users: np.ndarray, y: np.ndarray, n: int, K: np.ndarray, ridge: np.ndarray,
+    n_threads: int,
+) -> PairTable:  # fmt: skip
+    """The tasks of listed observations: query users[i] says y[i] about the pair (low[i], high[i]); no triple twice."""
+    pair = low * n_items + high
+    kinds, which, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+    rank = np.empty(len(kinds), dtype=np.int64)
+    rank[np.lexsort((kinds, sizes, kinds // n_items))] = np.arange(len(kinds))  # by p, then size, then q
+    order = np.lexsort((users, rank[which]))
+    sorted_kinds, sorted_sizes = np.empty_like(kinds), np.empty_like(sizes)
+    sorted_kinds[rank], sorted_sizes[rank] = kinds, sizes
+    table = PairTable(
+        np.searchsorted(sorted_kinds // n_items, np.arange(n_items + 1)),
+        (sorted_kinds % n_items).astype(np.int32),
+        np.concatenate([[0], np.cumsum(sorted_sizes)]),
+        users[order].astype(user_type(n)),
+        y[order].astype(float),
+    )
+    if ridge.size:
+        rows = [(int(table.pair_start[a]), int(table.pair_start[b])) for a, b in table.ranges()]
+        bad = on_threads(lambda r: solve_listed(r[0], r[1], table.ptr, table.users, table.coef, K, ridge), rows, n_threads)
+        check_definite(sum(bad))
+    return table

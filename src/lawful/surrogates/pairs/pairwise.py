@@ -1,0 +1,279 @@
+"""All D(D-1)/2 comparisons of D items, learned at once: one kernel ridge problem per pair of items.
+
+    task t = (p, q), p < q        its queries are those that rated both; n_t of them
+    y_t,u  = r_up - r_uq          ties enter with y = 0
+    c_t    = (K_t + r_t I)^{-1} (y_t - w (F_p - F_q)),     r_t = n_t lam ("n_lambda") or kappa ("kappa": lam_t = kappa / n_t)
+    S_pq(x) = w (F_p(x) - F_q(x)) + sum_u k(x, x_u) c_t,u,           S_qp = -S_pq
+
+F is an optional prior mean (module `priors`) and w its slope of least squares over the training pairs. Over total orders the
+risk of the weighted pairwise loss (`eq:estimator-multitask` with |y| 1{c != sign y}) depends on S(x) alone: the best
+order is the one whose pairs have the largest sum of S_pq(x). A missing comparison costs nothing, so the risk weights each pair
+by the chance that both items are rated: `pair_weight="counts"` multiplies S_pq by n_t + 1.
+
+With missing="zero" an unseen comparison counts as a tie: the vector-valued case, one alpha(x) = (K + r I)^{-1} k(x) from all
+queries and S_pq(x) = sum_u alpha_u(x) y_t,u. Of a pair that nobody compared S says what the prior says, 0 without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from lawful._checks import choice, number
+from lawful._threads import n_threads
+from lawful.ratings import as_ratings, count_queries, users_of, with_data
+from lawful.surrogates.base import Surrogate
+from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
+from lawful.surrogates.pairs._targets import (
+    FIXED,
+    choose_kappa,
+    lookup,
+    observations,
+    slope_of_comparisons,
+    slope_of_ratings,
+    spread,
+)
+from lawful.surrogates.pairs.comparisons import Comparisons, PairTasks
+from lawful.surrogates.pairs.objective import PairObjective
+from lawful.surrogates.pairs.priors import make_prior
+from lawful.surrogates.pairs.query_kernel import QueryKernel
+
+__all__ = ["PairwiseRidge"]
+
+CHOICES = {
+    "ridge": ("n_lambda", "kappa"),
+    "targets": ("scaled", "difference", "sign"),
+    "missing": ("skip", "zero"),
+    "pair_weight": (None, "counts"),
+}
+
+
+class PairwiseRidge(Surrogate):
+    """Kernel ridge regression of every comparison of two items, from ratings or from comparisons.
+
+    Parameters
+    ----------
+    prior : None, "item_bias", "factors" or an object with fit, training_scores and scores
+    kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m); None: linear on scaled columns, 1 on
+        average
+    constant : bool
+        Add 1 to the kernel: a feature that is the same for every query.
+    similarity : float
+        Weight of the kernel between the queries' ratings; 0 leaves it out.
+    ridge, lam, kappa : "n_lambda": r_t = n_t lam; "kappa": r_t = kappa, and "auto" is the one of least leave-one-out
+        error on a sample of pairs, or 100 when similarity > 0 (which leave-one-out cannot judge)
+    targets : "difference": r_p - r_q; "scaled": the same divided by the (damped) spread of the query's ratings; "sign"
+    missing : "skip": a task has only the queries that rated both; "zero": all queries, unseen comparisons as ties
+    pair_weight : None or "counts" (S_pq times n_t + 1)
+    max_memory : float
+        Bytes that the coefficients may take. Beyond, they are computed again in blocks whenever queries are scored.
+    n_jobs : int or None
+        Threads; None or -1 means all cores.
+
+    The Gram matrix between the training queries is dense, 8 n^2 bytes: fine for ten thousand queries, not for a million.
+
+    Attributes
+    ----------
+    n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
+    kappa_, prior_, kernel_, table_, streamed_
+    """
+
+    def __init__(
+        self,
+        prior: Any = None,
+        *,
+        kernel: Any = None,
+        constant: bool = True,
+        similarity: float = 0.0,
+        ridge: str = "n_lambda",
+        lam: float = 1.0,
+        kappa: Any = "auto",
+        targets: str = "difference",
+        missing: str = "skip",
+        pair_weight: str | None = None,
+        max_memory: float = 4e9,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior = prior
+        self.kernel = kernel
+        self.constant = constant
+        self.similarity = similarity
+        self.ridge = ridge
+        self.lam = lam
+        self.kappa = kappa
+        self.targets = targets
+        self.missing = missing
+        self.pair_weight = pair_weight
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(self, X: Any, R: Any = None, *, comparisons: Any = None, n_items: int | None = None) -> Self:
+        """X (n, d) float array or None; R (n, D) ratings, NaN or not stored = unrated; or comparisons.
+
+        comparisons: rows (query, winner, loser[, weight]), whole numbers from 0. The weights of the same query and pair add up
+        (against each other if both won); weight 0 is a tie. n_items: D, if some items were never compared.
+        """
+        return self.fit_tasks(PairTasks.read(X, R, comparisons, n_items))
+
+    def fit_tasks(self, tasks: PairTasks) -> Self:  # type: ignore[override]
+        """One kernel ridge problem per pair of items, from data that are checked."""
+        self._check_parameters()
+        n, D = self.n_queries_, self.n_items_ = tasks.n_queries, tasks.n_items
+        ratings = tasks.table(values=self.prior is not None or self.similarity > 0 or self.targets == "scaled")
+        self.kernel_ = QueryKernel(self.kernel, float(self.constant), float(self.similarity)).fit(tasks.X, ratings)
+        K = self.kernel_.gram()
+        f = self._fit_prior(ratings, tasks.X)
+        scale = spread(ratings) if self.targets == "scaled" else np.ones(n)
+        threads = n_threads(self.n_jobs)
+        if tasks.comparisons is None:
+            self.table_ = self._from_ratings(ratings, scale, f, K, threads)
+        else:
+            self.table_ = self._from_comparisons(tasks.comparisons, ratings, scale, f, K, threads)
+        if self.table_.n_tasks == 0 and D > 1:
+            raise ValueError("no query rated two items, so there is nothing to compare; at least one must")
+        self.smoother_ = None
+        if self.missing == "zero":
+            K[np.diag_indices(n)] += n * self.lam if self.ridge == "n_lambda" else self.kappa_
+            self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+        self.n_tasks_, self.n_observations_ = self.table_.n_tasks, self.table_.n_observations
+        self.n_unobserved_ = D * (D - 1) // 2 - self.n_tasks_
+        self.streamed_ = self.table_.streamed
+        return self
+
+    def _check_parameters(self) -> None:
+        for name, choices in CHOICES.items():
+            choice(self, name, choices)
+        for name in (
+            ("lam", "max_memory") if isinstance(self.kappa, str) and self.kappa == "auto" else ("lam", "max_memory", "kappa")
+        ):
+            number(self, name)
+        number(self, "similarity", zero=True)
+
+    def _fit_prior(self, ratings: sparse.csr_array, X: Any) -> np.ndarray | None:
+        """F at every stored rating, out of sample; None without a prior."""
+        self.prior_ = make_prior(self.prior)
+        self.slope_ = 0.0
+        if self.prior_ is None:
+            return None
+        if isinstance(self.prior, str) and "n_jobs" in self.prior_.get_params():
+            self.prior_.set_params(n_jobs=self.n_jobs)
+        self.prior_.fit(ratings, X)
+        F = sparse.csr_array(self.prior_.training_scores())
+        if not F.has_sorted_indices:
+            F = F.sorted_indices()
+        if F.shape != ratings.shape or not (
+            np.array_equal(F.indptr, ratings.indptr) and np.array_equal(F.indices, ratings.indices)
+        ):
+            raise ValueError(
+                f"the prior {self.prior_!r} has training scores of another pattern than the ratings; one per rating is needed"
+            )
+        return np.asarray(F.data, dtype=float)
+
+    def _from_ratings(
+        self, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray, threads: int
+    ) -> PairTable:
+        sign = self.targets == "sign"
+        values = with_data(R, R.data / scale[users_of(R)])
+        if f is not None:
+            self.slope_ = slope_of_ratings(values, f, sign)
+        g = np.zeros(R.nnz) if f is None else self.slope_ * f
+        ridge = self._ridge(lambda: observations(values, g, sign), K)
+        K = K if ridge.size else np.empty((0, 0))  # not needed again
+        with threadpool_limits(1):
+            return table_of_ratings(values, g, sign, K, ridge, threads, self.max_memory)
+
+    def _from_comparisons(
+        self, seen: Comparisons, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray, threads: int
+    ) -> PairTable:
+        y = np.sign(seen.y) if self.targets == "sign" else seen.y / scale[seen.users]
+        if f is not None:
+            F = with_data(R, f)
+            df = lookup(F, seen.users, seen.low) - lookup(F, seen.users, seen.high)
+            self.slope_ = slope_of_comparisons(y, df)
+            y = y - self.slope_ * df
+        ridge = self._ridge(lambda: (seen.users, seen.low, seen.high, y), K)
+        return table_of_comparisons(self.n_items_, seen.low, seen.high, seen.users, y, self.n_queries_, K, ridge, threads)
+
+    def _ridge(self, sample: Callable[[], tuple[np.ndarray, ...]], K: np.ndarray) -> np.ndarray:
+        """What every task adds to its diagonal, as (constant, times n_t); empty when tasks are not solved one by one."""
+        if self.ridge == "kappa":
+            measured = isinstance(self.kappa, str) and self.similarity == 0
+            given = FIXED if isinstance(self.kappa, str) else float(self.kappa)
+            self.kappa_ = choose_kappa(sample(), K) if measured else given
+        if self.missing == "zero":
+            return np.empty(0)
+        return np.array([0.0, self.lam]) if self.ridge == "n_lambda" else np.array([self.kappa_, 0.0])
+
+    # ------------------------------------------------------------------ scores
+
+    def objective(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> PairObjective:
+        """What an order of each new query is to minimise; items: sorted item numbers, S is then over these alone."""
+        k, f = self._inputs(X, ratings)
+        table = self.table_ if items is None else self.table_.among(items)
+        f = f if items is None else np.ascontiguousarray(f[:, items])
+        items = np.arange(self.n_items_) if items is None else items
+        return PairObjective(table, k, f, items, self.pair_weight == "counts", n_threads(self.n_jobs), self.max_memory)
+
+    def _inputs(self, X: Any, ratings: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """What the scores of new queries are made of: kernel rows or alphas (m, n), and w F (m, D)."""
+        check_is_fitted(self, "table_")
+        profile = None if ratings is None else as_ratings(ratings, self.n_items_)
+        m = count_queries(type(self).__name__, X, profile)
+        if X is None and self.kernel_.X_ is not None:
+            raise ValueError("PairwiseRidge was fitted with X, so new queries need X too")
+        k = self.kernel_.cross(X, profile, m)
+        if self.smoother_ is not None:
+            k = np.ascontiguousarray(scipy.linalg.cho_solve(self.smoother_, k.T).T)
+        if self.prior_ is None:
+            return k, np.zeros((m, self.n_items_))
+        F = np.asarray(self.prior_.scores(ratings=profile, X=X), dtype=float)
+        if len(F) == 1 and m > 1:
+            F = np.repeat(F, m, axis=0)
+        if F.shape != (m, self.n_items_) or not np.isfinite(F).all():
+            raise ValueError(
+                f"the prior {self.prior_!r} returned scores of shape {F.shape}; finite ones of shape {(m, self.n_items_)} "
+                "are needed"
+            )
+        return k, self.slope_ * F
+
+    def predict_tasks(self, X: Any) -> list[np.ndarray]:
+        """S_pq(x) (m, 1) of every pair p < q, in the order of `lawful.sets.Rankings`: for a few items."""
+        scores = self.pair_scores(X, np.stack(np.triu_indices(self.n_items_, 1), axis=1))
+        return list(scores.T[:, :, None])
+
+    def skew(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> np.ndarray:
+        """S(x) (D, D) of one query, X (1, d)."""
+        F = self.objective(X, ratings, items)
+        if len(F) != 1:
+            raise ValueError(f"PairwiseRidge.skew is for one query, and {len(F)} were given; `objective` takes any number")
+        with F.threads() as threads:
+            ((_, skew),) = F.skews(threads)
+            return skew(0)
+
+    def pair_scores(self, X: Any, pairs: Any, ratings: Any = None) -> np.ndarray:
+        """(m, P) S_pq(x) of chosen pairs (P, 2), without forming S."""
+        pairs = check_pairs(pairs, self.n_items_)
+        k, f = self._inputs(X, ratings)
+        left, right = pairs.T
+        v, sizes = self.table_.chosen_scores(k, np.minimum(left, right), np.maximum(left, right))
+        out = f[:, left] - f[:, right] + np.sign(right - left) * v
+        return out * (sizes + 1) if self.pair_weight == "counts" else out
+
+
+def check_pairs(pairs: Any, n_items: int) -> np.ndarray:
+    """(P, 2) whole numbers in 0 .. D - 1."""
+    pairs = np.asarray(pairs)
+    pairs = pairs[None, :] if pairs.shape == (2,) else pairs
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"pairs have shape {pairs.shape} and type {pairs.dtype}; give whole numbers of shape (P, 2)")
+    if ((pairs < 0) | (pairs >= n_items)).any():
+        raise ValueError(f"pairs name items outside 0 .. {n_items - 1}")
+    return pairs.astype(np.int64)
