@@ -133,6 +133,9 @@ def test_derivatives_are_those_of_sympy(expression):
     value = S.values("=", c, X)[:, 0]
     calm = np.abs(value) < 1e3
     g = formula - ORDER[2]
+    given = compile_law([g], NAMES, 3, 1).values("=", c, X)[:, 0] if g.free_symbols & set(ORDER[:3]) else value
+    both = calm & np.isfinite(given)
+    np.testing.assert_allclose(given[both], value[both], rtol=1e-9, atol=1e-9, err_msg=text)
     with np.errstate(all="ignore"):
         J = [sympy.lambdify(ORDER, sympy.diff(g, s), MODULES)(*c.T, X[:, 0]) for s in ORDER[:3]]
         check(S.jacobian("=", c, X)[:, 0, :], J, calm, text)
@@ -257,6 +260,8 @@ def test_other_number_types_and_empty_batches():
         out = S.values("=", c.astype(dtype), None)
         assert out.dtype == dtype == S.jacobian("=", c.astype(dtype), None).dtype
         np.testing.assert_allclose(out, S.values("=", c, None), rtol=1e-5, atol=1e-5)
+    whole = np.array([[1, 2, 3], [-1, 0, 2]])
+    np.testing.assert_array_equal(S.values("=", whole, None), S.values("=", whole.astype(float), None))
     none = np.zeros((0, 3))
     assert S.values("=", none, None).shape == (0, 2) and S.jacobian("=", none, None).shape == (0, 2, 3)
     assert S.hessian("=", none, None, np.zeros((0, 2))).shape == (0, 3, 3)
@@ -273,6 +278,21 @@ def test_torch_gives_the_same_numbers(text):
     np.testing.assert_allclose(S.values("=", tc, tX).numpy(), S.values("=", c, X), atol=1e-12)
     np.testing.assert_allclose(S.jacobian("=", tc, tX).numpy(), S.jacobian("=", c, X), atol=1e-12)
     np.testing.assert_allclose(S.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+
+
+@pytest.mark.torch
+def test_torch_and_long_laws(monkeypatch):
+    import torch
+
+    T, texts = long_law()
+    S = compile_law(texts, {f"y{t + 1}": ("y", t) for t in range(T)} | {"x1": ("x", 0)}, T, 1)
+    c, X, nu = RNG.uniform(0.5, 1.5, (9, T)), RNG.uniform(0.5, 1.5, (9, 1)), RNG.standard_normal((9, S.count("=")))
+    tc, tX, tnu = (torch.asarray(a) for a in (c, X, nu))
+    forward = pickle.loads(pickle.dumps(S))
+    np.testing.assert_allclose(S.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+    monkeypatch.setattr(derivatives, "BUDGET", 500)
+    np.testing.assert_allclose(forward.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+    np.testing.assert_allclose(forward.jacobian("=", tc, tX).numpy(), S.jacobian("=", c, X), atol=1e-12)
 
 
 # ------------------------------------------------------------------ domains, kinks, constants

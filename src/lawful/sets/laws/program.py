@@ -74,7 +74,7 @@ class Program:
         return any(kind == used for used, _, _ in self.inputs)
 
     def _numpy(self, given: dict[str, Any]) -> np.ndarray:
-        c = given["y"]
+        c = given["y"] = given["y"] if given["y"].dtype.kind == "f" else given["y"].astype(float)
         m = c.shape[0]
         if self.final is None:
             return np.broadcast_to(self.template.astype(c.dtype, copy=False).reshape(self.shape), (m, *self.shape))
