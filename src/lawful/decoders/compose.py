@@ -231,7 +231,7 @@ class Inflation(Decoder):
         soft, _, _ = F.softened(1e-13 * top[:, None] * xp.ones_like(w))
         near = decode(soft, C.base_).c
         inside = sound & (xp.sqrt(xp.sum((w - near) ** 2, axis=1)) <= C.delta)
-        # Where even the best point of C is not known for sure, a step from the one that was found is all that is worth its time.
+        # Where even the best point of C is not known for sure, a step from the one that was found is all that is worth it.
         known = certified(exact)
         z = xp.where(inside[:, None], w, exact.c + best_shift(F, exact.c, C.delta))
         c = xp.where(inside[:, None], near, exact.c)

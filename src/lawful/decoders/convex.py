@@ -15,7 +15,6 @@ from lawful.decoders._descent import State, iterate, norm
 from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
 from lawful.decoders.conic import Conic
 
-
 PATIENCE = 200  # steps before the interior-point method takes over
 
 

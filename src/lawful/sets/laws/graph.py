@@ -1,8 +1,8 @@
 """Expressions as a graph in which equal sub-expressions are one node, and the arithmetic that builds it.
 
-A node is a tuple: ("y", t), ("x", j) or ("nu", p), a variable; ("sum", b, ((i, w), ...)), the number b + sum w_i node_i;
-("pow", i, k), a whole power k >= 2; ("mul", i, j), ("div", i, j), ("power", i, j), ("atan2", i, j); or (function, i). Its
-number is its place in the list, and comes after those of its arguments.
+A node is a tuple: ("y", t), ("x", j), ("nu", p) or ("v", t), a variable; ("sum", b, ((i, w), ...)), the number
+b + sum w_i node_i; ("pow", i, k), a whole power k >= 2; ("mul", i, j), ("div", i, j), ("power", i, j), ("atan2", i, j); or
+(function, i). Its number is its place in the list, and comes after those of its arguments.
 
 While an expression is built it is a `Sum` (b + sum w_i node_i) or a `Product` (w times nodes), which belong to one owner
 and grow in place, so that a sum of thousands of terms is one flat node and takes linear time.
@@ -29,7 +29,7 @@ UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs, "sign": lambda v: math.copysign(1.0, v) if v else 0.0, "inv": lambda v: 1.0 / v,
 }  # fmt: skip
 EVERYWHERE = {"sin", "cos", "atan", "sinh", "cosh", "tanh", "exp", "abs", "sign"}  # exist for all real arguments
-VARIABLES = ("y", "x", "nu")
+VARIABLES = ("y", "x", "nu", "v")
 
 
 class LawError(ValueError):
