@@ -380,7 +380,6 @@ def test_repeated_and_overlapping_folds():
         (np.nan, "no usable fraction"),
         (0, "cannot make cv=0 folds"),
     ],
-    ids=str,
 )
 def test_folds_that_will_not_do(cv, words):
     with pytest.raises(ValueError, match=words):
@@ -406,7 +405,6 @@ def test_folds_that_will_not_do(cv, words):
         (3, "unknown scoring"),
         (["r2"], "unknown scoring"),
     ],
-    ids=str,
 )
 @pytest.mark.parametrize("select_on", ["unconstrained", "constrained"])
 def test_scorers_that_will_not_do(scoring, words, select_on):
@@ -424,7 +422,6 @@ def test_scorers_that_will_not_do(scoring, words, select_on):
         (Gaussian([1.0, 2.0, 3.0]), "length scales of shape"),
         ([np.inf], "kernels holds"),
     ],
-    ids=str,
 )
 def test_kernels_that_will_not_do(kernels, words):
     with pytest.raises(ValueError, match=words):

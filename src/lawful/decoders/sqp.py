@@ -21,16 +21,16 @@ from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one
 FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
-DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
 
 
 def sequential_quadratic(
-    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0
+    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8
 ) -> tuple[Array, Array, Array]:
     """Local solutions from the starts c: (solutions, converged, iterations), one per row of F.
 
     A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
-    is longer than `reach`, relative to the point: small values stay in the basin of the start.
+    is longer than `reach`, relative to the point: small values stay in the basin of the start. A full step shorter than `tol`,
+    relative to the point, ends the search (after Newton the error is about its square).
     """
     xp = array_namespace(c)
     n = c.shape[0]
@@ -47,7 +47,7 @@ def sequential_quadratic(
         # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
         away = ~(peak(new / s) <= far)
         new = xp.where(away[:, None], now, new)
-        reached = (step <= DONE) & ~away
+        reached = (step <= tol) & ~away
         stuck = xp.isnan(step)
         done = reached | away | (stuck & (lives == 0))
         again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]

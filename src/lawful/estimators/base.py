@@ -23,7 +23,7 @@ CELLS = 2**23  # numbers in the largest array of one batch of predictions
 
 
 PARTS = {  # what each part must be able to do, and what to give instead
-    "constraint": (("fit", "residual"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
+    "constraint": (("fit", "residual", "relative"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
     "loss": (("encodings", "objective"), "give a loss such as Square() or Huber()"),
     "surrogate": (("get_params",), "give KernelRidge() or any scikit-learn regressor or pipeline, an instance, not the class"),
 }
@@ -73,6 +73,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         self.atoms_ = tasks.atoms
         self.surrogate_ = self._surrogate().fit_tasks(tasks)  # regress
         self.loss_.calibrate(tasks, self.surrogate_)
+        self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
         self._decode(tasks.X[:1])  # an impossible pair of loss and set fails here, not in predict
         return self
 

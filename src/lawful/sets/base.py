@@ -131,6 +131,10 @@ class ConstraintSet(BaseEstimator):
         """(m,) whether each row satisfies the law to `tol` of the law's own scale (single precision: to what it can hold)."""
         return self.relative(c) <= tolerance(c, tol)
 
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        """Told to every set by the estimator: the output metric, (T,) or (T, T), which tubes may measure in; None: Euclidean."""
+        return self
+
     def law_residual(self, c: Array) -> Array:
         """(m,) violation of the law without its relaxations."""
         return self.residual(c)
