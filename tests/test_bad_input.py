@@ -204,7 +204,7 @@ def test_baselines_follow_the_units_of_the_outputs(baseline, scale):
 
 @pytest.mark.parametrize("rounds", [0, -1, 2.5, "many"])
 def test_a_number_of_rounds_is_at_least_one(rounds):
-    with pytest.raises(ValueError, match="max_iter=.* will not do; give a whole number, 1 or above"):
+    with pytest.raises(ValueError, match=r"max_iter=.* will not do; give a whole number, 1 or above"):
         LatentTaskStructure(max_iter=rounds).fit(X, Y)
 
 
