@@ -49,8 +49,8 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     constraint : ConstraintSet, optional
         As in `ConstrainedRegressor`.
     surrogate : KernelRidge, another surrogate or any scikit-learn regressor, optional
-        What learns the unconstrained part. None is `KernelRidge()`, whose kernel, lam and intercept are replaced by what
-        `kernels`, `lams` and `intercepts` find best; other parameters of a given one are kept.
+        What learns the unconstrained part. None is `KernelRidge()`. Of a given ridge, kernel, lam and intercept are replaced by
+        the best of `kernels`, `lams` and `intercepts` where these are given; everything else is kept.
     grid : dict or list of dicts, optional
         For any other surrogate: values of its parameters to try, as in GridSearchCV, each refitted for every fold.
     kernels : "auto", a kernel, a list of kernels, or a grid of numbers
@@ -189,7 +189,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 raise ValueError("grid is for surrogates other than KernelRidge; for a ridge give kernels, lams and intercepts")
             if self.surrogate is None:
                 surrogate.random_state = self.random_state
-            return Ridges(surrogate, self.kernels, self.lams, self.intercepts, self._per_task, joint)
+            return Ridges(surrogate, *self._ridge_grids(surrogate), self._per_task, joint)
         defaults = {"kernels": "auto", "lams": "auto", "intercepts": True}
         given = [name for name, default in defaults.items() if not _same(getattr(self, name), default)]
         if given:
@@ -198,6 +198,23 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 "its own parameters"
             )
         return Grid(surrogate, template._part("surrogate"), self.grid, joint)
+
+    def _ridge_grids(self, ridge: KernelRidge) -> tuple[Any, Any, Any]:
+        """Kernels, lambdas and intercepts to try: where they are left at their defaults, those of a given ridge."""
+        kernels, lams, intercepts = self.kernels, self.lams, self.intercepts
+        if _same(kernels, "auto") and ridge.kernel is not None:
+            if isinstance(ridge.kernel, list | tuple):
+                raise ValueError(
+                    "ConstrainedRegressorCV tries one kernel after the other: give kernels, not a kernel per output"
+                )
+            kernels = [ridge.kernel]
+        if _same(lams, "auto") and not _same(ridge.lam, "auto"):
+            if np.ndim(ridge.lam) or isinstance(ridge.lam, str):
+                raise ValueError(f"ConstrainedRegressorCV cannot search around lam={ridge.lam!r}; give lams, a grid of numbers")
+            lams = [ridge.lam]
+        if _same(intercepts, True) and not _same(ridge.intercept, True):
+            intercepts = ridge.intercept
+        return kernels, lams, intercepts
 
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
