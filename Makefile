@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 DATA ?= $(LAWFUL_DATA)
+N ?= 100000
+SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +42,9 @@ test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sar
 test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
+
+fuzz: $(VENV)/.dev  ## make fuzz N=100000 SEED=0: random laws and calls against the promise of a certificate per row
+	$(RUN) -m tests.fuzz --n $(N) --seed $(SEED) --jobs 2
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

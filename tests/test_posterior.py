@@ -79,7 +79,7 @@ def test_posterior_mean_of_a_cloud(kind, dof, temperature):
     d = decode(F, PointCloud(CLOUD).fit(CLOUD), Posterior(dof=dof, temperature=temperature))
     expected = [by_hand(W[i], A[i], CLOUD, np.ones(250), dof, temperature) for i in range(len(W))]
     np.testing.assert_allclose(d.c, expected, atol=1e-12)
-    assert d.status.tolist() == ["ok"] * len(W)
+    assert d.status.tolist() == ["averaged"] * len(W)
     np.testing.assert_allclose(d.value, F.value(np.array(expected)))
     np.testing.assert_allclose(d.residual, np.linalg.norm(d.c[:, None] - CLOUD, axis=2).min(axis=1))
 
@@ -115,7 +115,7 @@ def test_wiener(kind):
     d = decode(F, PointCloud(CLOUD).fit(CLOUD), "wiener")
     expected = [mu + G @ np.linalg.solve(G + np.linalg.inv(A[i]), W[i] - mu) for i in range(len(W))]
     np.testing.assert_allclose(d.c, expected, atol=1e-10)
-    assert (d.status == "ok").all()
+    assert (d.status == "averaged").all()
 
 
 def test_prior_weights():
@@ -202,7 +202,7 @@ def test_posterior_over_a_circle_is_an_integral():
     for law, atol in ((Sphere(), 0.01), (Equations("y1**2 + y2**2 = 1"), 0.05)):  # Equations do not sample uniformly
         d = decode(F, law.fit(circle[::100]), Posterior(n_samples=20_000))
         np.testing.assert_allclose(d.c, expected, atol=atol)
-        assert (d.status == "ok").all()
+        assert (d.status == "averaged").all()
         back = decode(F, law.fit(circle[::100]), Posterior(n_samples=20_000, project=True))
         np.testing.assert_allclose(back.c, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=atol)
         assert (back.residual < 1e-8).all()

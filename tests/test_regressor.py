@@ -68,7 +68,8 @@ def test_the_first_lines():
     assert (d.status == "ok").all() and (d.residual <= 1e-8).all() and (d.iterations >= 1).all() and (d.margin > 0).all()
     np.testing.assert_allclose(d.value, model.objective(NEW).value(c))
     frame = d.to_frame()
-    assert list(frame.columns) == ["y1", "y2", "value", "residual", "status", "iterations", "margin"] and len(frame) == 41
+    columns = ["y1", "y2", "value", "residual", "status", "iterations", "margin", "law_residual"]
+    assert list(frame.columns) == columns and len(frame) == 41
     assert model.score(NEW, np.hstack([np.cos(NEW), np.sin(NEW)])) > 0.98
 
 
@@ -275,7 +276,7 @@ def test_on_failure():
     instead = law(Equations(CONTRADICTION), on_failure="unconstrained").fit(X, Y).decode(NEW)
     np.testing.assert_allclose(instead.c, law().fit(X, Y).predict(NEW), atol=1e-12)
     np.testing.assert_allclose(instead.value, 0.0, atol=1e-12)
-    with pytest.raises(ValueError, match="unknown on_failure 'ignore'; choose one of warn"):
+    with pytest.raises(ValueError, match="on_failure='ignore' is unknown; choose one of 'warn'"):
         law(on_failure="ignore").fit(X, Y)
 
 

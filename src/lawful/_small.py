@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+import numpy as np
+
 from lawful._array import Array, array_namespace, device_of
 
 UNROLL = 4
@@ -85,7 +87,20 @@ def solve_small(A: Array, b: Array) -> Array:
         )
         z1 = (w - u / p * r) / (v - u / p * q)
         return xp.stack([(r - q * z1) / p, z1], axis=1)
-    return xp.linalg.solve(A, b[:, :, None])[:, :, 0]
+    return solve_many(A, b[:, :, None])[:, :, 0]
+
+
+def solve_many(A: Array, B: Array) -> Array:
+    """A_i^{-1} B_i: (m, k, k), (m, k, n) -> (m, k, n); a singular A_i gets a ridge at rounding level, its neighbours do not."""
+    xp = array_namespace(A, B)
+    try:
+        return xp.linalg.solve(A, B)
+    except (np.linalg.LinAlgError, RuntimeError):  # torch's own error is a RuntimeError
+        singular = ~(abs(xp.linalg.det(A)) > 0)
+        size = xp.max(abs(A), axis=(1, 2))
+        ridge = xp.where(singular, 1e-14 * size, xp.zeros_like(size))
+        ridge = xp.where(singular & ~(size > 0), xp.ones_like(size), ridge)
+        return xp.linalg.solve(add_diagonal(A, ridge[:, None]), B)
 
 
 def solve_rows(A: Array, B: Array) -> Array:
@@ -93,7 +108,7 @@ def solve_rows(A: Array, B: Array) -> Array:
     xp = array_namespace(A, B)
     if A.shape[-1] <= 2:
         return xp.stack([solve_small(A, B[:, p, :]) for p in range(B.shape[1])], axis=1)
-    return xp.matrix_transpose(xp.linalg.solve(A, xp.matrix_transpose(B)))
+    return xp.matrix_transpose(solve_many(A, xp.matrix_transpose(B)))
 
 
 def add_diagonal(A: Array, d: Array) -> Array:

@@ -13,7 +13,7 @@ from lawful.decoders.base import LOW_CONFIDENCE, NOT_CONVERGED, OK
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
-from lawful.decoders.projection import FormProjection, Projection, isotropic
+from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 from lawful.losses.objective import Objective, Quadratic, QuadraticForm, SmoothObjective
 from lawful.sets.algebra import Product
@@ -191,8 +191,8 @@ def test_convex_descent_closed_rows_and_failures():
     d = solve(ConvexDescent(), F, C)
     np.testing.assert_allclose(d.c[0], [0.6, 0.8, 0.0])
     assert d.iterations[0] == 0 and d.iterations[1] > 0
-    np.testing.assert_array_equal(isotropic(F), [True, False])
-    early = solve(ConvexDescent(max_iterations=2), F, C)
+    np.testing.assert_array_equal(F.isotropic(), [True, False])
+    early = solve(ConvexDescent(max_iter=2), F, C)
     np.testing.assert_array_equal(early.code, [OK, NOT_CONVERGED])
     doubtful = solve(ConvexDescent(), Quadratic(-a, a), C)
     assert (doubtful.code == LOW_CONFIDENCE).all() and C.contains(doubtful.c).all()
@@ -245,7 +245,7 @@ def test_riemannian_smooth_loss_and_margin():
     t = np.linspace(0, 2 * np.pi, 50_001)
     best = F.costs(np.c_[np.cos(t), np.sin(t)]).min(1)
     np.testing.assert_allclose(solve(Riemannian(), F, C).value, best, atol=1e-6)
-    early = solve(Riemannian(max_iterations=1), F, C)
+    early = solve(Riemannian(max_iter=1), F, C)
     assert (early.code == NOT_CONVERGED).all() and C.contains(early.c).all()
 
 
@@ -271,7 +271,7 @@ def test_enumeration_in_chunks_and_by_tree(monkeypatch):
     C = PointCloud(points).fit(points)
     a = np.where(rng.random((200, 1)) < 0.5, 2.0, rng.uniform(0.5, 2, (200, 3)))  # half the rows have equal weights
     F = Quadratic(a, a * rng.standard_normal((200, 3)))
-    assert 50 < isotropic(F).sum() < 150
+    assert 50 < F.isotropic().sum() < 150
     by_tree = solve(Enumeration(), F, C)
     monkeypatch.setattr("lawful.decoders.enumeration.TREE_POINTS", 10**9)
     dense = solve(Enumeration(), F, C)

@@ -18,7 +18,7 @@ from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful._checks import count, number
 from lawful._threads import Threads
 from lawful.decoders import orders  # loads its compiled kernels on first use
-from lawful.decoders.base import NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 
 __all__ = ["ArcSet", "RankingDecoding", "net_costs"]
 
@@ -130,9 +130,9 @@ class ArcSet(Decoder):
         c = np.where(ahead, 1.0, -1.0)
         if C.ties:  # an arc that costs more than none is not drawn
             c = np.where(tie < np.where(ahead, before, after), 0.0, c)
-        code = np.array([OK if d.status == "optimal" else NOT_CONVERGED for d in found], dtype=np.int64)
+        proven = np.array([d.status == "optimal" for d in found], dtype=bool)
         xp = array_namespace(reference)
-        return finish(F, C, like(c, reference), code=xp.asarray(code, device=device_of(reference)))
+        return finish(F, C, like(c, reference), proven=xp.asarray(proven, device=device_of(reference)))
 
     # ------------------------------------------------------------------ one order after the other
 

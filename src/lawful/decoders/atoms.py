@@ -9,9 +9,6 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of
 from lawful.decoders.enumeration import row_chunks
 from lawful.losses.objective import Quadratic
-from lawful.sets.elementary import Affine, Box, Reals
-from lawful.sets.manifolds import PositiveSemidefinite
-from lawful.sets.relaxed import Inflated
 
 
 class Atoms(NamedTuple):
@@ -23,15 +20,11 @@ class Atoms(NamedTuple):
 
 
 def unbounded(C: Any) -> Any:
-    """A part of C over which there is no average, because it has no end; None if there is none."""
+    """The part of C because of which it has no end, so that there is no average over it; None if it has one."""
+    if not getattr(C, "unbounded", False):
+        return None
     parts = getattr(C, "members_", None) or [part for part, _ in getattr(C, "blocks_", [])] or [getattr(C, "base_", None)]
-    found = [part for part in (unbounded(part) for part in parts if part is not None) if part is not None]
-    if found:
-        return found[0]
-    endless = isinstance(C, Affine | PositiveSemidefinite | Reals) or (isinstance(C, Inflated) and C.delta == np.inf)
-    if isinstance(C, Box):
-        endless = not (np.isfinite(C.lower_).all() and np.isfinite(C.upper_).all())
-    return C if endless else None
+    return next((found for found in map(unbounded, parts) if found is not None), C)
 
 
 def positive_part(F: Any) -> Any:

@@ -7,30 +7,46 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from lawful._array import Array, array_namespace, device_of, to_numpy
+from lawful._array import Array, array_namespace, device_of, put_rows, take_rows, to_numpy
+from lawful._small import peak
+from lawful.sets.base import tolerance
+from lawful.sets.restore import restore
+
+NEAR = 1e-6  # how far, relative to what it came from, a point may be moved to put it on C
 
 # Codes are kept while decoding (arrays of numbers travel through any array library) and named at the end.
-OK, LOW_CONFIDENCE, NOT_CONVERGED, INFEASIBLE = 0, 1, 2, 3
-STATUS = np.array(["ok", "low_confidence", "not_converged", "infeasible"])
+OK, AVERAGED, LOW_CONFIDENCE, NOT_CONVERGED, INFEASIBLE = range(5)
+STATUS = np.array(["ok", "averaged", "low_confidence", "not_converged", "infeasible"])
 
 
 @dataclass(frozen=True)
 class Decoding:
     """One entry per row: the answer and what is known about it.
 
-    c           (m, T) the decoded outputs
-    value       (m,)   F_x(c): for the square loss, the weighted squared distance from the unconstrained prediction
-    residual    (m,)   violation of the law at c
-    code        (m,)   0 ok, 1 low_confidence, 2 not_converged, 3 infeasible (`status` spells it out)
-    iterations  (m,)   iterations used; 0 for closed forms
-    margin      (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
-    names       names of the outputs, for `to_frame`
+    c             (m, T) the decoded outputs
+    value         (m,)   F_x(c): for the square loss, the weighted squared distance from the unconstrained prediction
+    residual      (m,)   violation at c of the law that was given, in the law's units
+    law_residual  (m,)   the same for the exact law inside a tube or a penalty; elsewhere equal to residual
+    code          (m,)   numbers of `status`, from good to bad
+    iterations    (m,)   iterations used; 0 for closed forms
+    margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
+    names         names of the outputs, for `to_frame`
+
+    `status` of a row:
+
+    ok              c obeys the law, and a condition of (local) optimality was checked
+    averaged        a mean over C was asked for, and it is not in C
+    low_confidence  as ok or averaged, but the regression carries no confidence there (some a_t(x) <= 0)
+    not_converged   c obeys the law; that it is optimal is not shown
+    infeasible      c does not obey the law: no point was found that does
     """
 
     c: Array
     value: Array
     residual: Array
+    law_residual: Array
     code: Array
     iterations: Array
     margin: Array
@@ -38,26 +54,33 @@ class Decoding:
 
     @property
     def status(self) -> np.ndarray:
-        """(m,) strings: ok, low_confidence, not_converged, infeasible."""
+        """(m,) strings: ok, averaged, low_confidence, not_converged, infeasible."""
         return STATUS[to_numpy(self.code)]
 
     def to_frame(self) -> Any:
-        """The whole decoding as a pandas DataFrame, one row per input."""
+        """The whole decoding as a pandas DataFrame, one row per input.
+
+        A column of the certificate that has the name of an output (an output called status, say) is called
+        decoding_status instead.
+        """
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("Decoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
-        for field in ("value", "residual", "status", "iterations", "margin"):
-            frame[field] = to_numpy(getattr(self, field))
+        for field in ("value", "residual", "status", "iterations", "margin", "law_residual"):
+            column = field
+            while column in names:
+                column = f"decoding_{column}"
+            frame[column] = to_numpy(getattr(self, field))
         return frame
 
     def with_(self, **changes: Any) -> Decoding:
         return replace(self, **changes)
 
 
-FIELDS = ("c", "value", "residual", "code", "iterations", "margin")
+FIELDS = ("c", "value", "residual", "law_residual", "code", "iterations", "margin")
 
 
 def stack(parts: list[Decoding]) -> Decoding:
@@ -76,33 +99,104 @@ def finish(
     C: Any,
     c: Array,
     *,
-    code: Array | None = None,
+    proven: Array | None = None,
+    averaged: Array | None = None,
+    lost: Array | None = None,
     iterations: Array | None = None,
     margin: Array | None = None,
     value: Array | None = None,
-    residual: Array | None = None,
+    measured: tuple[Array, Array] | None = None,
 ) -> Decoding:
-    """Fill in what a decoder did not compute itself. Every decoder returns through here.
+    """The certificate. Every decoder returns through here, and nothing else says what is ok.
 
-    Residual and value are always measured on the returned c, never taken from the solver's own belief.
+    A row is in C when `C.relative(c) <= TOL`, measured at the point that is returned; all rows are but `infeasible` ones and
+    means. A decoder says what it alone can know: which rows have passed a test of local optimality (`proven`, all of them when
+    None), which are means over C (`averaged`), for which there is no point of C to speak of (`lost`), and `C.relative(c)`,
+    `C.residual(c)` where they were `measured` in a better way (a tube knows the point of its base set that is near c).
     """
     xp = array_namespace(c)
-    m = c.shape[0]
-    if code is None:
-        code = xp.zeros(m, dtype=xp.int64, device=device_of(c))
-    code = xp.where((code == OK) & F.doubtful, xp.full_like(code, LOW_CONFIDENCE), code)
+    m, place = c.shape[0], device_of(c)
+    everyone = xp.ones(m, dtype=xp.bool, device=place)
+    if averaged is None:
+        averaged = ~everyone
+    if measured is None:
+        c, off = polish(F, C, c, averaged)
+        residual = C.residual(c)
+    else:
+        off, residual = measured
+    inside = off <= tolerance(c)
+    if lost is not None:
+        inside, averaged = inside & ~lost, averaged & ~lost
+    worth = F.value(c) if value is None else value
+    proven = (everyone if proven is None else proven) & ~xp.isnan(worth)
+    code = xp.full(m, OK, dtype=xp.int64, device=place)
+    for condition, says in (
+        (~inside & averaged, AVERAGED),
+        (F.doubtful, LOW_CONFIDENCE),
+        (~proven, NOT_CONVERGED),
+        (~inside & ~averaged, INFEASIBLE),
+    ):
+        code = xp.where(condition, xp.full_like(code, says), code)
     return Decoding(
         c=c,
-        value=F.value(c) if value is None else value,
-        residual=C.residual(c) if residual is None else residual,
+        value=worth,
+        residual=residual,
+        law_residual=C.law_residual(c) if C.relaxed else residual,
         code=code,
-        iterations=xp.zeros(m, dtype=xp.int64, device=device_of(c)) if iterations is None else iterations,
-        margin=xp.full(m, xp.inf, dtype=c.dtype, device=device_of(c)) if margin is None else margin,
+        iterations=xp.zeros(m, dtype=xp.int64, device=place) if iterations is None else iterations,
+        margin=xp.full(m, xp.inf, dtype=c.dtype, device=place) if margin is None else margin,
     )
 
 
-class Decoder:
-    """Says what it needs, and solves. `decode` is handed in so that composed sets need no import cycle."""
+def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array]:
+    """c and C.relative(c). Rows that miss C by rounding: again from where they are, and zeros that are meant to be zero.
+
+    A projection rounds relative to where it came from; repeated from its own result it rounds relative to that. A point may
+    only move by rounding of what it came from: everything else would be another answer.
+    """
+    xp = array_namespace(c)
+    measured = C.relative(c)
+    rows = xp.nonzero((measured > tolerance(c)) & ~averaged)[0]
+    if rows.shape[0] == 0:
+        return c, measured
+    part, now = C.rows(rows), take_rows(c, rows)
+    reach = NEAR * xp.maximum(peak(abs(now)), peak(abs(take_rows(F.center, rows))))[:, None]
+    best, best_off = now, take_rows(measured, rows)
+    snapped = xp.where(abs(now) <= reach * 1e-3, xp.zeros_like(now), now)
+    for start in (now, snapped):
+        for trial in (start, way_back(part, start)):
+            off = part.relative(trial)
+            better = (off < best_off) & xp.all(abs(trial - now) <= reach, axis=1)
+            best, best_off = xp.where(better[:, None], trial, best), xp.where(better, off, best_off)
+    return put_rows(c, rows, best), put_rows(measured, rows, best_off)
+
+
+def way_back(C: Any, c: Array) -> Array:
+    """A point of C next to c, by whatever the set offers; c itself where it offers nothing."""
+    xp = array_namespace(c)
+    safe = xp.where(xp.isfinite(c), c, xp.zeros_like(c))
+    if hasattr(C, "nearest"):
+        return C.nearest(C.nearest(safe))
+    if hasattr(C, "equality") or hasattr(C, "inequality"):
+        return restore(C, safe, xp.maximum(abs(safe), 1e-3 * peak(safe)[:, None]))[0]
+    return safe
+
+
+def in_law(d: Decoding) -> Array:
+    """(m,) rows whose point is in C."""
+    return (d.code != AVERAGED) & (d.code != INFEASIBLE)
+
+
+def certified(d: Decoding) -> Array:
+    """(m,) rows whose optimality is vouched for, as far as the law and the data go."""
+    return (d.code == OK) | (d.code == LOW_CONFIDENCE)
+
+
+class Decoder(BaseEstimator):
+    """Says what it needs, and solves. `decode` is handed in so that composed sets need no import cycle.
+
+    Parameters have the same names everywhere: `tol` (of the optimality condition), `max_iter`, `n_starts`.
+    """
 
     needs_objective: tuple[str, ...] = ()
     needs_set: tuple[str, ...] = ()

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
-from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish, stack
+from lawful._small import peak
+from lawful.decoders.base import (
+    AVERAGED,
+    FIELDS,
+    INFEASIBLE,
+    NOT_CONVERGED,
+    Decode,
+    Decoder,
+    Decoding,
+    certified,
+    finish,
+    in_law,
+    stack,
+)
 from lawful.decoders.enumeration import row_chunks
-from lawful.decoders.projection import isotropic
 from lawful.sets.round import Ball
 
 
@@ -27,20 +43,23 @@ class Blocks(Decoder):
         xp = array_namespace(F.center)
         parts = [(decode(F.tasks(idx), part), idx) for part, idx in C.blocks_]
         order = [t for _, idx in parts for t in idx]
-        stacked = xp.concat([d.c for d, _ in parts], axis=1)
-        c = xp.take(stacked, xp.asarray([order.index(t) for t in range(F.shape[1])], device=device_of(stacked)), axis=1)
-        residual, code, iterations, margin = (
-            parts[0][0].residual,
-            parts[0][0].code,
-            parts[0][0].iterations,
-            parts[0][0].margin,
+        places = xp.asarray([order.index(t) for t in range(F.shape[1])], device=device_of(F.center))
+        found = [d for d, _ in parts]
+        return finish(
+            F,
+            C,
+            xp.take(xp.concat([d.c for d in found], axis=1), places, axis=1),
+            proven=reduce(operator.and_, [d.code < NOT_CONVERGED for d in found]),
+            averaged=reduce(operator.or_, [d.code == AVERAGED for d in found]),
+            lost=reduce(operator.or_, [d.code == INFEASIBLE for d in found]),
+            iterations=reduce(xp.maximum, [d.iterations for d in found]),
+            margin=reduce(xp.minimum, [d.margin for d in found]),  # the cheapest change of branch is in one block
+            # Every block was measured at the point that it returned.
+            measured=(
+                reduce(xp.maximum, [xp.where(in_law(d), xp.zeros_like(d.value), xp.inf) for d in found]),
+                reduce(xp.maximum, [d.residual for d in found]),
+            ),
         )
-        for d, _ in parts[1:]:
-            residual = xp.maximum(residual, d.residual)
-            code = xp.maximum(code, d.code)  # codes are ordered from good to bad
-            iterations = xp.maximum(iterations, d.iterations)
-            margin = xp.minimum(margin, d.margin)  # the cheapest change of branch is in one block
-        return finish(F, C, c, code=code, iterations=iterations, margin=margin, residual=residual)
 
 
 class BestMember(Decoder):
@@ -55,55 +74,21 @@ class BestMember(Decoder):
             other = decode(F, member)
             lost, late = best.code == INFEASIBLE, other.code == INFEASIBLE
             better = xp.where(lost & late, other.residual < best.residual, ~late & (lost | (other.value < best.value)))
-            same = xp.max(abs(other.c - best.c), axis=1) <= 1e-9 * (1 + xp.max(abs(best.c), axis=1))
+            same = xp.max(abs(other.c - best.c), axis=1) <= 1e-9 * (peak(best.c) + peak(other.c))
             gap = xp.where(same | lost | late, xp.full_like(best.value, xp.inf), abs(other.value - best.value))
-            pick = better[:, None]
             margin = xp.minimum(xp.where(better, other.margin, best.margin), gap)
-            best = Decoding(
-                c=xp.where(pick, other.c, best.c),
-                value=xp.where(better, other.value, best.value),
-                residual=xp.where(better, other.residual, best.residual),
-                code=xp.where(better, other.code, best.code),
-                iterations=xp.maximum(best.iterations, other.iterations),
-                margin=margin,
+            iterations = xp.maximum(best.iterations, other.iterations)
+            pick = lambda mine, theirs, better=better: xp.where(  # noqa: E731
+                better if mine.ndim == 1 else better[:, None], mine, theirs
             )
-        return best
-
-
-def soften(F: Any, K: Array) -> tuple[Any, Any, Array]:
-    r"""min over r of F(c + r) + r'K r, as an objective in c, and the way from c to c + r.
-
-    For F = (z - w)'A(z - w): the objective in c is (c - w)' (A^{-1} + K^{-1})^{-1} (c - w) and z = (A + K)^{-1}(A w + K c)
-    (erratum E2: with A = diag(a), A w = b, never b/a). A minimiser exists where A + K is positive: the third value says so.
-    """
-    xp = array_namespace(K)
-    if hasattr(F, "a"):
-        total = F.a + K
-        exists = xp.all(total > 0, axis=1)
-        total = xp.where(total > 0, total, xp.ones_like(total))
-        soft = type(F)(F.a * K / total, F.b * K / total, F.doubtful, F.unit)
-        return soft, lambda c: (F.b + K * c) / total, exists
-    full = K if K.ndim == 3 else K[:, :, None] * xp.eye(F.shape[1], dtype=F.w.dtype, device=device_of(K))
-    total = F.Q + full
-    exists = xp.ones(F.shape[0], dtype=xp.bool, device=device_of(K))
-    soft = type(F)(F.Q @ xp.linalg.solve(total, full), F.w, F.doubtful, F.unit, F.mass)
-
-    def back(c: Array) -> Array:
-        rhs = F.Q @ F.w[:, :, None] + full @ c[:, :, None]
-        return xp.linalg.solve(total, rhs)[:, :, 0]
-
-    return soft, back, exists
+            fields = {name: pick(getattr(other, name), getattr(best, name)) for name in FIELDS}
+            best = Decoding(**fields | {"margin": margin, "iterations": iterations})
+        return best if C.relaxed else best.with_(residual=C.residual(best.c), law_residual=C.law_residual(best.c))
 
 
 def not_quadratic(F: Any) -> list[str]:
     """What a relaxation lacks when the objective is not a quadratic."""
-    return [] if hasattr(F, "mass") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
-
-
-def price(F: Any, mu: float) -> Array:
-    """K of l_mu: (sum_t a_t / mu) times the output metric; (m, T), or (m, T, T) when the metric is full."""
-    kappa = F.mass / mu
-    return kappa[:, None] * F.unit[None, :] if F.unit.ndim == 1 else kappa[:, None, None] * F.unit[None, :, :]
+    return [] if hasattr(F, "softened") else [f"a quadratic objective ({type(F).__name__} is not; use the Square loss)"]
 
 
 class Penalty(Decoder):
@@ -120,12 +105,20 @@ class Penalty(Decoder):
         xp = array_namespace(F.center)
         if C.mu == xp.inf:
             return finish(F, C, F.center)
-        soft, back, exists = soften(F, price(F, C.mu))
+        soft, back, exists = F.softened(F.price(C.mu))
         inner = decode(soft, C.base_)
         z = xp.where(exists[:, None], back(inner.c), inner.c)
-        code = xp.where(exists, inner.code, xp.maximum(inner.code, xp.ones_like(inner.code)))
         # inner.value: min over c of the softened form = F(z) + kappa |z - c|^2 up to the row's constant
-        return finish(F, C, z, code=code, iterations=inner.iterations, margin=inner.margin, value=inner.value)
+        return finish(
+            F,
+            C,
+            z,
+            proven=exists & certified(inner),
+            lost=inner.code == INFEASIBLE,
+            iterations=inner.iterations,
+            margin=inner.margin,
+            value=inner.value,
+        )
 
 
 def clip(F: Any, c: Array, delta: float, euclidean: bool = False) -> Array:
@@ -162,18 +155,17 @@ class Inflation(Decoder):
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         xp = array_namespace(F.center)
         if C.delta == xp.inf:
-            return finish(F, C, F.center, residual=xp.zeros_like(F.center[:, 0]))
+            return finish(F, C, F.center)
         if hasattr(C.base_, "points_") and C.norm == "euclidean":
-            chunks = row_chunks(F.shape[0], C.base_.points_.shape[0] * (F.shape[1] if hasattr(F, "Q") else 1), F.center)
+            chunks = row_chunks(F.shape[0], C.base_.points_.shape[0] * (F.shape[1] if hasattr(F, "couples") else 1), F.center)
             if len(chunks) > 1:
                 return stack([self.solve(F.rows(rows), C.rows(rows), decode) for rows in chunks])
         exact = decode(F, C.base_)
         if C.delta == 0:
             return exact
-        equal = C.norm == "euclidean" and bool(xp.all(isotropic(F)))
+        equal = C.norm == "euclidean" and bool(xp.all(F.isotropic()))
         if C.norm == "objective" or equal:
-            z = clip(F, exact.c, C.delta, equal)
-            return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=exact.residual)
+            return self._finish(F, C, exact, clip(F, exact.c, C.delta, equal), exact.c)
         if hasattr(C.base_, "points_"):
             return self._cloud(F, C, exact)
         return self._tube(F, C, exact, decode)
@@ -189,7 +181,7 @@ class Inflation(Decoder):
             bound = xp.where(bound > 0, bound, xp.zeros_like(bound)) ** 2
         else:  # no bound: every point is tried
             bound = xp.full_like(cost, -xp.inf)
-        z, value = exact.c, exact.value
+        z, near, value = exact.c, exact.c, exact.value
         columns = xp.arange(cost.shape[1], device=device_of(cost))
         active = xp.arange(F.shape[0], device=device_of(cost))
         while active.shape[0]:
@@ -201,11 +193,33 @@ class Inflation(Decoder):
             old, old_value = take_rows(z, active), take_rows(value, active)
             wins = cost_of < old_value
             z = put_rows(z, active, xp.where(wins[:, None], candidate, old))
+            near = put_rows(near, active, xp.where(wins[:, None], c, take_rows(near, active)))
             value = put_rows(value, active, xp.where(wins, cost_of, old_value))
             table = xp.where(columns[None, :] == j[:, None], xp.full_like(table, xp.inf), table)
             bound = put_rows(bound, active, table)
             active = active[xp.min(table, axis=1) < xp.minimum(cost_of, old_value)]
-        return finish(F, C, z, code=exact.code, margin=exact.margin, residual=xp.zeros_like(value))
+        return self._finish(F, C, exact, z, near)
+
+    def _finish(self, F: Any, C: Any, exact: Decoding, z: Array, near: Array) -> Decoding:
+        """z in the tube, because `near` is in the base set and not farther than delta."""
+        xp = array_namespace(z)
+
+        def length(r: Array) -> Array:
+            square = xp.sum(r * (r if C.norm == "euclidean" else F.weigh(r)), axis=1)
+            return xp.sqrt(xp.where(square > 0, square, xp.zeros_like(square)))
+
+        off, residual = C.measure(length(z - near), length(z))
+        off = xp.maximum(off, C.base_.relative(near))
+        return finish(
+            F,
+            C,
+            z,
+            proven=certified(exact),
+            lost=exact.code == INFEASIBLE,
+            iterations=exact.iterations,
+            margin=exact.margin,
+            measured=(off, residual),
+        )
 
     def _tube(self, F: Any, C: Any, exact: Decoding, decode: Decode) -> Decoding:
         xp = array_namespace(exact.c)
@@ -214,11 +228,14 @@ class Inflation(Decoder):
         sound = xp.all(weights > 0, axis=1)
         # The nearest point of C in equal weights tells whether w itself is in the tube: nothing left to do there.
         top = xp.max(xp.where(weights > 0, weights, xp.ones_like(weights)), axis=1)
-        soft, _, _ = soften(F, 1e-13 * top[:, None] * xp.ones_like(w))
+        soft, _, _ = F.softened(1e-13 * top[:, None] * xp.ones_like(w))
         near = decode(soft, C.base_).c
         inside = sound & (xp.sqrt(xp.sum((w - near) ** 2, axis=1)) <= C.delta)
-        z, c = xp.where(inside[:, None], w, exact.c), xp.where(inside[:, None], near, exact.c)
-        rest = xp.arange(F.shape[0], device=device_of(w))[~inside]
+        # Where even the best point of C is not known for sure, a step from the one that was found is all that is worth it.
+        known = certified(exact)
+        z = xp.where(inside[:, None], w, exact.c + best_shift(F, exact.c, C.delta))
+        c = xp.where(inside[:, None], near, exact.c)
+        rest = xp.arange(F.shape[0], device=device_of(w))[~inside & known]
         if rest.shape[0]:
             part_F, part_C = F.rows(rest), C.rows(rest)
             begins = [take_rows(exact.c, rest), take_rows(near, rest)]
@@ -226,23 +243,32 @@ class Inflation(Decoder):
                 begins += self._bracket(part_F, part_C, begins[0], take_rows(sound, rest), take_rows(top, rest), decode)
             best, best_c = self._cheapest(part_F, part_C, begins, decode)
             z, c = put_rows(z, rest, best), put_rows(c, rest, best_c)
-        return finish(F, C, z, code=exact.code, iterations=exact.iterations, margin=exact.margin, residual=C.base_.residual(c))
+        return self._finish(F, C, exact, z, c)
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def _bracket(self, F: Any, C: Any, exact: Array, sound: Array, top: Array, decode: Decode) -> list[Array]:
         """The points of C at both ends of a narrow bracket of nu around |r(nu)| = delta."""
         xp = array_namespace(exact)
-        low, high = xp.log(top) - 30.0, xp.log(top) + 30.0
+        low, high = xp.exp(xp.log(top) - 30.0), xp.exp(xp.log(top) + 30.0)
         c_low = c_high = exact
-        for _ in range(40):
-            middle = (low + high) / 2
-            soft, back, _ = soften(F, xp.exp(middle)[:, None] * xp.ones_like(exact))
+        r_low = r_high = xp.zeros_like(top)  # 0: not known yet
+        for k in range(30):
+            # 1 / |r(nu)| is nearly affine in nu; while an end is unknown, or too long unmoved, the middle of log nu.
+            known = (r_low > 0) & (r_high > 0) & (k % 4 != 3)
+            slope = (1 / r_high - 1 / r_low) / (high - low)
+            guess = low + (1 / C.delta - 1 / r_low) / slope
+            known = known & (guess > low) & (guess < high)
+            nu = xp.where(known, guess, xp.sqrt(low) * xp.sqrt(high))
+            soft, back, _ = F.softened(nu[:, None] * xp.ones_like(exact))
             c = decode(soft, C.base_).c
             r = xp.sqrt(xp.sum((back(c) - c) ** 2, axis=1))
             short = r <= C.delta
-            low, high = xp.where(short, low, middle), xp.where(short, middle, high)
+            low, high = xp.where(short, low, nu), xp.where(short, nu, high)
+            r_low, r_high = xp.where(short, r_low, r), xp.where(short, r, r_high)
             c_high = xp.where((short & sound)[:, None], c, c_high)
             c_low = xp.where((~short & sound)[:, None], c, c_low)
-            if bool(xp.all((abs(r - C.delta) <= 1e-10 * C.delta) | ~sound)):
+            settled = (abs(r - C.delta) <= 1e-10 * C.delta) | (high - low <= 1e-12 * high) | ~sound
+            if bool(xp.all(settled)):
                 break
         return [c_high, c_low]
 
@@ -251,7 +277,9 @@ class Inflation(Decoder):
         xp = array_namespace(begins[0])
         best = best_c = begins[0]
         best_value = xp.full_like(F.value(best), xp.inf)
-        for begin in begins:
+        for k, begin in enumerate(begins):
+            if any(bool(xp.all(abs(begin - other) <= 1e-9 * peak(begin)[:, None])) for other in begins[:k]):
+                continue
             z, c = self._alternate(F, C, begin, decode)
             value = F.value(z)
             wins = value < best_value
@@ -259,14 +287,13 @@ class Inflation(Decoder):
             best_value = xp.where(wins, value, best_value)
         return best, best_c
 
-    def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 12) -> tuple[Array, Array]:
+    def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 8) -> tuple[Array, Array]:
         """Exact steps in r and in c by turns; both lower F(c + r)."""
         xp = array_namespace(c)
         z = c + best_shift(F, c, C.delta)
         for _ in range(rounds):
             r = z - c
-            moved = shifted(F, r)
-            new = decode(moved, C.base_).c
+            new = decode(F.shifted(r), C.base_).c
             candidate = new + best_shift(F, new, C.delta)
             better = F.value(candidate) < F.value(z) - 1e-15 * (1 + abs(F.value(z)))
             if not bool(xp.any(better)):
@@ -275,16 +302,6 @@ class Inflation(Decoder):
         return z, c
 
 
-def shifted(F: Any, r: Array) -> Any:
-    """F(c + r) as an objective in c."""
-    if hasattr(F, "a"):
-        return type(F)(F.a, F.b - F.a * r, F.doubtful, F.unit)
-    return type(F)(F.Q, F.w - r, F.doubtful, F.unit, F.mass)
-
-
 def best_shift(F: Any, c: Array, delta: float) -> Array:
     """argmin over |r| <= delta of F(c + r): a ball, so a secular equation; any sign of the weights."""
-    ball = Ball(radius=delta).fit(c)
-    if hasattr(F, "a"):
-        return ball.project(F.b - F.a * c, F.a)
-    return ball.project_form(F.Q, F.w - c)
+    return F.shifted(c).over(Ball(radius=delta).fit(c))

@@ -12,8 +12,10 @@ from typing import Any
 
 from lawful._array import Array, array_namespace, put_rows, take_rows
 from lawful.decoders._descent import State, iterate, norm
-from lawful.decoders.base import NOT_CONVERGED, Decode, Decoder, Decoding, finish
-from lawful.decoders.projection import isotropic
+from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
+from lawful.decoders.conic import Conic
+
+PATIENCE = 200  # steps before the interior-point method takes over
 
 
 class ConvexDescent(Decoder):
@@ -26,18 +28,24 @@ class ConvexDescent(Decoder):
     needs_objective = ("gradient", "curvature", "center")
     needs_set = ("nearest",)
 
-    def __init__(self, tolerance: float = 1e-13, max_iterations: int = 2000) -> None:
-        self.tolerance, self.max_iterations = tolerance, max_iterations
+    def __init__(self, tol: float = 1e-13, max_iter: int = 2000) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacking = super().missing(F, C)
-        return lacking if C.convex else [*lacking, f"{type(C).__name__} is not convex"]
+        if not C.convex:
+            lacking.append(f"{type(C).__name__} is not convex")
+        if getattr(F, "kinked", False) and any(hasattr(C, name) for name in ("equality", "inequality", "cones")):
+            lacking.append("an objective without corners")  # others do better, if there are others
+        return lacking
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         center = F.center
         xp = array_namespace(center)
         c = C.nearest(center)
-        rest = xp.nonzero(~isotropic(F))[0]
+        easy = F.isotropic() if hasattr(F, "isotropic") else xp.zeros_like(F.doubtful)
+        rest = xp.nonzero(~easy)[0]
         if rest.shape[0] == 0:
             return finish(F, C, c)
         start = take_rows(c, rest)
@@ -50,11 +58,18 @@ class ConvexDescent(Decoder):
             "size": size,
             "done": size < 0,
         }
-        state = iterate(F.rows(rest), C.rows(rest), state, self._step, self.max_iterations)
-        code = xp.zeros_like(xp.astype(isotropic(F), xp.int64))
-        iterations = put_rows(code, rest, state["iterations"])
-        failed = xp.where(state["done"], xp.zeros_like(state["iterations"]), NOT_CONVERGED)
-        return finish(F, C, put_rows(c, rest, state["c"]), code=put_rows(code, rest, failed), iterations=iterations)
+        # A wide metric makes a gradient crawl; an interior-point method, where there is one, does not mind.
+        finishes = self.max_iter > PATIENCE and hasattr(F, "softened") and not Conic().missing(F, C)
+        state = iterate(F.rows(rest), C.rows(rest), state, self._step, PATIENCE if finishes else self.max_iter)
+        iterations = put_rows(xp.zeros_like(xp.astype(easy, xp.int64)), rest, state["iterations"])
+        proven = put_rows(xp.ones_like(easy), rest, state["done"] & (not getattr(F, "kinked", False)))
+        c = put_rows(c, rest, state["c"])
+        slow = xp.nonzero(~proven)[0]
+        if slow.shape[0] and finishes:
+            d = Conic().solve(F.rows(slow), C.rows(slow), decode)
+            c, proven = put_rows(c, slow, d.c), put_rows(proven, slow, certified(d))
+            iterations = put_rows(iterations, slow, take_rows(iterations, slow) + d.iterations)
+        return finish(F, C, c, proven=proven, iterations=iterations)
 
     def _step(self, F: Any, C: Any, s: State) -> State:
         c, y, t = s["c"], s["y"], s["t"]
@@ -83,5 +98,5 @@ class ConvexDescent(Decoder):
 
     def _settled(self, new: Array, y: Array, size: Array) -> Array:
         """y is a fixed point of the projected gradient step: the optimality condition of a convex problem."""
-        tolerance = max(self.tolerance, 8 * float(array_namespace(y).finfo(y.dtype).eps))
+        tolerance = max(self.tol, 8 * float(array_namespace(y).finfo(y.dtype).eps))
         return norm(new - y) <= tolerance * (size + norm(new))

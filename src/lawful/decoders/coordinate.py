@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, like, take_rows, to_numpy
-from lawful.decoders.base import NOT_CONVERGED, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.enumeration import row_chunks
 
 GRID, VALLEYS, GOLDEN_STEPS = 257, 3, 36
@@ -47,9 +47,8 @@ class Coordinate(Decoder):
             gaps.append(gap)
             lost.append((v <= ends[0]) | (v >= ends[1]))
         stuck = xp.any(xp.stack(lost, axis=1), axis=1)
-        code = xp.where(stuck, NOT_CONVERGED, xp.zeros_like(xp.astype(stuck, xp.int64)))
         margin = xp.min(xp.stack(gaps, axis=1), axis=1)
-        return finish(F, C, xp.stack(columns, axis=1), code=code, margin=margin)
+        return finish(F, C, xp.stack(columns, axis=1), proven=~stuck, margin=margin)
 
     def _grid(self, F: Any, C: Any, t: int) -> tuple[np.ndarray, tuple[float, float]]:
         """Candidate values, and the artificial ends (infinite where the interval itself ends)."""
@@ -60,10 +59,9 @@ class Coordinate(Decoder):
             special = np.concatenate([atoms, to_numpy(F.losses[t].breakpoints(F.atoms[t])).reshape(-1)])
         low, high = special.min(), special.max()
         width = high - low if high > low else 1 + abs(high)
-        low_end = low - width if np.isinf(lower) else lower
-        high_end = high + width if np.isinf(upper) else upper
-        # A finite end may lie beyond the artificial one on the other side: keep the interval in order.
-        low_end, high_end = min(low_end, high_end), max(low_end, high_end)
+        # A finite end may lie beyond all atoms: the search then goes on from there, never outside.
+        low_end = min(low, upper) - width if np.isinf(lower) else lower
+        high_end = max(high, lower) + width if np.isinf(upper) else upper
         grid = np.concatenate([np.linspace(low_end, high_end, GRID), np.clip(special, low_end, high_end)])
         artificial = (low_end if np.isinf(lower) else -np.inf, high_end if np.isinf(upper) else np.inf)
         return np.unique(grid), artificial

@@ -8,6 +8,7 @@ from typing import Any
 from lawful.decoders.arcset import ArcSet
 from lawful.decoders.base import Decoder, Decoding
 from lawful.decoders.compose import BestMember, Blocks, Inflation, Penalty
+from lawful.decoders.conic import Conic, PiecewiseConic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
@@ -23,9 +24,11 @@ SIMPLE: tuple[Decoder, ...] = (
     Enumeration(),
     Coordinate(),
     ConvexDescent(),
+    PiecewiseConic(),
     Riemannian(),
     ArcSet(),
     Newton(),
+    Conic(),
 )
 
 

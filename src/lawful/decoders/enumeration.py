@@ -13,7 +13,6 @@ from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, put_rows, take_rows
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
-from lawful.decoders.projection import isotropic
 
 CHUNK_BYTES = 2**26  # size of one table of costs
 TREE_POINTS, TREE_TASKS = 2000, 12  # a tree pays for clouds larger than this, in dimensions smaller than this
@@ -46,14 +45,14 @@ class Enumeration(Decoder):
         open_rows = xp.arange(m, device=device_of(center))
         if self._tree_pays(F, points):
             open_rows, index, margin = self._by_tree(F, C, index, margin)
-        width = points.shape[0] * (F.shape[1] if hasattr(F, "Q") else 1)  # a full metric needs a table per task
+        width = points.shape[0] * (F.shape[1] if hasattr(F, "couples") else 1)  # a full metric needs a table per task
         for chunk in row_chunks(open_rows.shape[0], width, center):
             rows = take_rows(open_rows, chunk)
             found, gap = self._by_costs(F if rows.shape[0] == m else F.rows(rows), points)
             index, margin = put_rows(index, rows, found), put_rows(margin, rows, gap)
         # Measured on the points themselves: there are usually fewer of them than rows.
-        residual = take_rows(C.residual(points), index)
-        return finish(F, C, take_rows(points, index), margin=margin, residual=residual)
+        measured = take_rows(C.relative(points), index), take_rows(C.residual(points), index)
+        return finish(F, C, take_rows(points, index), margin=margin, measured=measured)
 
     def _by_costs(self, F: Any, points: Array) -> tuple[Array, Array]:
         xp = array_namespace(points)
@@ -80,7 +79,7 @@ class Enumeration(Decoder):
 
     def _by_tree(self, F: Any, C: Any, index: Array, margin: Array) -> tuple[Array, Array, Array]:
         """Solve the isotropic rows; ties are left open, as a tree does not know the lowest index."""
-        easy = np.flatnonzero(isotropic(F))
+        easy = np.flatnonzero(F.isotropic())
         tree = getattr(C, "tree_", None) or cKDTree(C.points_)
         part = F.rows(easy)
         distance, near = tree.query(part.center, k=2)

@@ -13,21 +13,30 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import peak
-from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, OK, Decode, Decoder, Decoding, finish, stack
+from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, Decode, Decoder, Decoding, finish, polish, stack
 from lawful.decoders.seeds import more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
-from lawful.sets.restore import constraints, restore, roundoff, violation
+from lawful.sets.base import tolerance
+from lawful.sets.restore import restore
 
-FEASIBLE = 1e-8  # relative to the size of the terms of each equation
+WIDTHS = tuple(
+    10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
+)  # of the corners of an objective, relative to the range of the labels
 
 
 class Newton(Decoder):
-    """See the module's docstring. Rows are solved in chunks: the larger, the faster, up to memory."""
+    """See the module's docstring. Rows are solved in chunks: the larger, the faster, up to memory.
+
+    An objective with corners is followed through rounder versions of itself, each warm-starting the next.
+    """
 
     needs_objective = ("gradient", "curvature", "costs", "center")
 
-    def __init__(self, max_iter: int = 60, chunk: int = 32768) -> None:
-        self.max_iter, self.chunk = max_iter, chunk
+    def __init__(self, tol: float = 1e-8, max_iter: int = 60, n_starts: int = 3, chunk: int = 32768) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_starts = n_starts
+        self.chunk = chunk
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacks = super().missing(F, C)
@@ -46,7 +55,7 @@ class Newton(Decoder):
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
             scale = units(F)
-            found = self._local(F, C, scale, *starts(F, C, scale))
+            found = self._local(F, C, scale, *starts(F, C, scale, self.n_starts))
             d = best_of(F, C, scale, found)
             xp = array_namespace(d.c)
             doubtful = xp.arange(F.shape[0], device=device_of(d.code))[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
@@ -62,7 +71,7 @@ class Newton(Decoder):
         """Local solutions from the starts; a start that is on C and better than what became of it stays a candidate."""
         xp = array_namespace(begin)
         part_F, part_C, part_scale = F.rows(rows), C.rows(rows), take_rows(scale, rows)
-        c, converged, iterations = sequential_quadratic(part_F, part_C, begin, part_scale, self.max_iter)
+        c, converged, iterations = self._descend(part_F, part_C, begin, part_scale)
         c, extra = restore(part_C, c, part_scale)
         iterations = iterations + extra
         # A search that ends higher than it began has left the basin of its start: again, with short steps.
@@ -70,34 +79,36 @@ class Newton(Decoder):
         if lost.shape[0]:
             some_F, some_C, some_scale = part_F.rows(lost), part_C.rows(lost), take_rows(part_scale, lost)
             first, _ = restore(some_C, take_rows(begin, lost), some_scale)
-            short, proven, count = sequential_quadratic(some_F, some_C, first, some_scale, self.max_iter, reach=0.05)
+            short, proven, count = self._descend(some_F, some_C, first, some_scale, reach=0.05)
             short, _ = restore(some_C, short, some_scale)
             end, held = take_rows(c, lost), take_rows(converged, lost)
             for point, proof in ((short, proven), (first, xp.zeros_like(proven))):
-                better = is_feasible(some_C, point) & (
-                    ~is_feasible(some_C, end) | lower(some_F.value(point), some_F.value(end))
-                )
+                better = some_C.contains(point) & (~some_C.contains(end) | lower(some_F.value(point), some_F.value(end)))
                 end, held = xp.where(better[:, None], point, end), xp.where(better, proof, held)
             c, converged = put_rows(c, lost, end), put_rows(converged, lost, held)
             iterations = put_rows(iterations, lost, take_rows(iterations, lost) + count)
-        return Candidates(rows, c, converged, iterations)
+        c, off = polish(part_F, part_C, c, xp.zeros_like(converged))
+        return Candidates(rows, c, converged, iterations, off)
+
+    def _descend(self, F: Any, C: Any, c: Array, scale: Array, reach: float = 4.0) -> tuple[Array, Array, Array]:
+        """A local solution from each start: (solutions, converged, iterations)."""
+        if not getattr(F, "kinked", False):
+            return sequential_quadratic(F, C, c, scale, self.max_iter, reach, self.tol)
+        total = 0
+        for width in WIDTHS:
+            c, converged, iterations = sequential_quadratic(F.rounded(width), C, c, scale, self.max_iter // 2, reach, self.tol)
+            total = total + iterations
+        return c, converged, total
 
 
 class Candidates(NamedTuple):
-    """Local solutions: the row each belongs to, the point, whether its search converged, its iterations."""
+    """Local solutions: the row each belongs to, the point, whether its search converged, its iterations, C.relative."""
 
     rows: Array
     c: Array
     converged: Array
     iterations: Array
-
-
-def off(C: Any, c: Array) -> Array:
-    """(m,) violation relative to the size of the terms of each function; infinite where c is not finite."""
-    xp = array_namespace(c)
-    g, A, _ = constraints(C, c)
-    relative = peak(violation(C, c) / (1 + roundoff(g, A, c)))
-    return xp.where(xp.isfinite(peak(c)) & ~xp.isnan(relative), relative, xp.full_like(relative, xp.inf))
+    off: Array
 
 
 def lower(value: Array, than: Array) -> Array:
@@ -105,15 +116,11 @@ def lower(value: Array, than: Array) -> Array:
     return value < than - 1e-11 * (1e-300 + abs(than))
 
 
-def is_feasible(C: Any, c: Array) -> Array:
-    return off(C, c) <= FEASIBLE
-
-
 def units(F: Any) -> Array:
     """(m, T) natural units of the outputs: where the curvature is not positive, the row's typical unit stands in."""
     center = F.center
     xp = array_namespace(center)
-    h = F.curvature(center)
+    h = (F.rounded(WIDTHS[0]) if getattr(F, "kinked", False) else F).curvature(center)
     positive = h > 0
     count = xp.sum(xp.astype(positive, h.dtype), axis=1, keepdims=True)
     log_h = xp.log(xp.where(positive, h, xp.ones_like(h)))
@@ -123,18 +130,18 @@ def units(F: Any) -> Array:
 
 def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     """The cheapest feasible solution of every row, and its distance to the runner-up."""
-    rows, c, converged, iterations = found
+    rows, c, converged, iterations, relative = found
     xp = array_namespace(c)
     m, T = F.shape
-    relative = off(C.rows(rows), c)
     value = F.rows(rows).value(c)
-    value = xp.where((relative <= FEASIBLE) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
+    value = xp.where((relative <= tolerance(c)) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
+    far = peak(F.center / scale)
 
     best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))
     best_value = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
     second = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
     least = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))
-    code = xp.full((m,), INFEASIBLE, dtype=xp.int64, device=device_of(c))
+    shown = xp.zeros(m, dtype=xp.bool, device=device_of(c))
     total = xp.zeros(m, dtype=xp.int64, device=device_of(c))
     for group in _rounds(rows):
         at = take_rows(rows, group)
@@ -144,25 +151,21 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
         finite = xp.isfinite(new_value)
         wins = xp.where(finite, new_value < old_value, ~xp.isfinite(old_value) & (new_off < old_off))
         unit = take_rows(scale, at)
-        apart = peak((new - old) / unit) > 1e-5 * (1 + peak(new / unit))
-        proven = take_rows(converged, group)
-        reached = xp.where(proven, xp.full_like(at, OK), xp.full_like(at, NOT_CONVERGED))
-        reached = xp.where(finite, reached, xp.full_like(at, INFEASIBLE))
-        old_code = take_rows(code, at)
+        apart = peak((new - old) / unit) > 1e-5 * peak(new / unit) + 1e-10 * take_rows(far, at)
+        proven, known = finite & take_rows(converged, group), take_rows(shown, at)
         # Two copies of one solution are one solution: no margin between them, and one proof serves both.
         loser = xp.where(wins, old_value, new_value)
-        local = xp.where(wins, old_code == OK, proven)
+        local = xp.where(wins, known, proven)
         runner = take_rows(second, at)
         second = put_rows(second, at, xp.where(apart & local & (loser < runner), loser, runner))
         best = put_rows(best, at, xp.where(wins[:, None], new, old))
         best_value = put_rows(best_value, at, xp.where(wins, new_value, old_value))
         least = put_rows(least, at, xp.where(wins, new_off, old_off))
-        reached = xp.where(apart | ~finite | (reached < old_code), reached, old_code)
-        code = put_rows(code, at, xp.where(wins | ~apart & finite, reached, old_code))
+        shown = put_rows(shown, at, xp.where(wins, proven | (known & ~apart), known | (proven & ~apart)))
         total = put_rows(total, at, xp.maximum(take_rows(total, at), take_rows(iterations, group)))
     floor = xp.where(xp.isfinite(best_value), best_value, xp.zeros_like(best_value))
     gap = second - floor
-    return finish(F, C, best, code=code, iterations=total, margin=gap)
+    return finish(F, C, best, proven=shown, iterations=total, margin=gap)
 
 
 def _rounds(rows: Array) -> list[Array]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from lawful._array import Array, array_namespace
 from lawful.decoders.base import Decoder
-from lawful.decoders.compose import clip, not_quadratic, price, soften
+from lawful.decoders.compose import clip, not_quadratic
 from lawful.decoders.dispatch import averages, decode, named
-from lawful.decoders.projection import SAME, isotropic
+from lawful.losses.objective import SAME
 from lawful.sets.relaxed import Inflated, Penalized
 
 
@@ -39,7 +39,7 @@ def relaxation_path(
     quadratic, averaged = not not_quadratic(F), averages(decoder)
     xp = array_namespace(exact)
     # Decoders that average over C do so over C_delta too: their answers are no projections to be clipped.
-    equal = quadratic and norm == "euclidean" and bool(xp.all(isotropic(F)))
+    equal = quadratic and norm == "euclidean" and bool(xp.all(F.isotropic()))
     short = quadratic and not averaged and (norm == "objective" or equal)
     free = F.center if quadratic else exact
 
@@ -55,7 +55,7 @@ def relaxation_path(
             return decode(F, P, decoder).c
         if P.mu in (0, xp.inf):
             return free if P.mu else exact
-        _, back, exists = soften(F, price(F, P.mu))
+        _, back, exists = F.softened(F.price(P.mu))
         return xp.where(exists[:, None], back(exact), exact)
 
     found = [[tube(T) for T in tubes], [soft(P) for P in prices]]

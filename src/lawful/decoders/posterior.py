@@ -25,23 +25,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.decoders.atoms import Atoms, covariance, density, filter_gain, positive_part, unbounded
-from lawful.decoders.base import INFEASIBLE, OK, Decode, Decoder, Decoding, finish, stack
+from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish, stack
 from lawful.decoders.compose import not_quadratic
 from lawful.decoders.enumeration import row_chunks
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.objective import QuadraticForm
 from lawful.sets.elementary import Reals
 from lawful.sets.relaxed import Penalized
 
 FEW = 200  # clouds with fewer points than this are too thin to stand for their distribution: atoms get a width
 WIDTH = 0.1
-FEASIBLE = 1e-8
 
 
-class _Average(BaseEstimator, Decoder):
+class _Average(Decoder):
     """What posterior mean and Wiener's filter share: the points, the rows in pieces, the way back to C."""
 
     needs_objective = ("rows", "hessian")
@@ -67,22 +65,22 @@ class _Average(BaseEstimator, Decoder):
         G = positive_part(F)
         if hasattr(C, "points_") or not getattr(C, "depends_on_x", False):
             atoms = self._atoms(C, F.center)
-            width = atoms.points.shape[0] * (F.shape[1] if hasattr(F, "Q") else 2)
+            width = atoms.points.shape[0] * (F.shape[1] if hasattr(F, "couples") else 2)
         else:
             atoms, width = None, 3 * self.n_samples * F.shape[1]
         parts = []
         for rows in row_chunks(F.shape[0], width, F.center) or [slice(0, 0)]:
             part_F, part_C = (G.rows(rows), C.rows(rows)) if F.shape[0] else (G, C)
             parts.append(self._solve(part_F, part_C, atoms or self._atoms_of_rows(part_C, part_F.center), decode))
-        return stack(parts)
+        d = stack(parts)
+        return d.with_(value=F.value(d.c))
 
     def _solve(self, F: Any, C: Any, atoms: Atoms, decode: Decode) -> Decoding:
         nearest = decode(F, C) if atoms.sampled else None
         mean = self._mean(F, atoms, nearest)
         if self.project:
             return back_to(F, C, mean, decode)
-        code = None if nearest is None else lost(nearest)
-        return finish(F, C, mean, code=code)
+        return averaged(F, C, mean, None if nearest is None else nearest.code == INFEASIBLE)
 
     def _check(self) -> None:
         n = self.n_samples
@@ -117,7 +115,7 @@ class _Average(BaseEstimator, Decoder):
                 f"{type(self).__name__} cannot sample {type(C).__name__} for each input ({error}); Equations can be, "
                 "and the default decoder needs no samples"
             ) from error
-        inside = to_numpy(repeated.residual(like(points, reference))) <= FEASIBLE
+        inside = to_numpy(repeated.contains(like(points, reference)))
         return Atoms(like(points.reshape(m, n, T), reference), like(inside.reshape(m, n) / n, reference), True)
 
 
@@ -208,7 +206,7 @@ class Posterior(_Average):
             costs = xp.reshape(F.rows(again).value(xp.reshape(points, (m * n, T))), (m, n))
         if nearest is not None:  # one more sample, the one that an error of any size finds
             costs = xp.concat([costs, F.value(nearest.c)[:, None]], axis=1)
-            weight = like(to_numpy(lost(nearest)) != INFEASIBLE, costs)[:, None] / self.n_samples
+            weight = like(to_numpy(nearest.code) != INFEASIBLE, costs)[:, None] / self.n_samples
             prior = xp.concat([xp.broadcast_to(prior, (costs.shape[0], costs.shape[1] - 1)), weight], axis=1)
         p = self._weights(costs, prior, F.shape[1])
         if nearest is None:
@@ -258,26 +256,20 @@ class Wiener(_Average):
         xp = array_namespace(F.center)
         mean = self._mean(F, atoms, None)
         if atoms.prior.ndim == 1:
-            return back_to(F, C, mean, decode) if self.project else finish(F, C, mean)
+            return back_to(F, C, mean, decode) if self.project else averaged(F, C, mean, None)
         none = xp.sum(atoms.prior, axis=1) <= 0  # not one point of C(x) was found
         mean = xp.where(none[:, None], F.center, mean)
         if self.project:
             return back_to(F, C, mean, decode)
-        here = device_of(none)
-        code = xp.where(none, xp.asarray(INFEASIBLE, device=here), xp.asarray(OK, device=here))
-        return finish(F, C, mean, code=code)
+        return averaged(F, C, mean, none)
 
 
 def back_to(F: Any, C: Any, mean: Array, decode: Decode) -> Decoding:
-    """The point of C nearest to `mean` in the metric of F, with F's own value."""
-    if hasattr(F, "Q"):
-        d = decode(QuadraticForm(F.Q, mean, F.doubtful, F.unit, F.mass), C)
-    else:
-        d = decode(Quadratic(F.a, F.a * mean, F.doubtful, F.unit), C)
-    return d.with_(value=F.value(d.c))
+    """The point of C nearest to `mean` in the metric of F."""
+    return decode(F.recentred(mean), C)
 
 
-def lost(d: Decoding) -> Array:
-    """INFEASIBLE where no point of C was found, else 0: an average asks for no proof that its nearest point is the nearest."""
-    xp = array_namespace(d.code)
-    return xp.where(d.code == INFEASIBLE, d.code, xp.zeros_like(d.code))
+def averaged(F: Any, C: Any, mean: Array, lost: Array | None) -> Decoding:
+    """A mean over C, `lost` where no point of C was found: it asks for no proof that anything is nearest."""
+    xp = array_namespace(mean)
+    return finish(F, C, mean, averaged=xp.ones(mean.shape[0], dtype=xp.bool, device=device_of(mean)), lost=lost)

@@ -15,9 +15,8 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful.decoders._descent import State, iterate, norm
-from lawful.decoders.base import NOT_CONVERGED, Decode, Decoder, Decoding, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.enumeration import row_chunks
-from lawful.decoders.projection import isotropic
 
 MEMORY = 0.85  # weight of the past in the nonmonotone reference value
 
@@ -32,28 +31,34 @@ class Riemannian(Decoder):
     needs_objective = ("gradient", "center", "value")
     needs_set = ("tangent", "retract", "nearest")
 
-    def __init__(self, tolerance: float = 1e-9, max_iterations: int = 1000, n_starts: int = 6, n_samples: int = 256) -> None:
-        self.tolerance, self.max_iterations = tolerance, max_iterations
-        self.n_starts, self.n_samples = n_starts, n_samples
+    def __init__(self, tol: float = 1e-9, max_iter: int = 1000, n_starts: int = 6, n_samples: int = 256) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_starts = n_starts
+        self.n_samples = n_samples
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        corners = getattr(F, "kinked", False)
+        return super().missing(F, C) + ([f"{type(F).__name__} without corners"] if corners else [])
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         center = F.center
         xp = array_namespace(center)
         spherical = getattr(C, "constant_norm", False)
-        easy = isotropic(F, any_sign=spherical)
+        easy = F.isotropic(any_sign=spherical) if hasattr(F, "isotropic") else xp.zeros_like(F.doubtful)
         c = C.nearest(F.b if spherical and hasattr(F, "b") else center)
         rest = xp.nonzero(~easy)[0]
         if rest.shape[0] == 0:
             return finish(F, C, c)
         chunks = [take_rows(rest, k) for k in row_chunks(rest.shape[0], self.n_samples * F.shape[1], center)]
         parts = [self._search(F.rows(rows), C.rows(rows)) for rows in chunks]
-        found, code, iterations, margin = (xp.concat([part[k] for part in parts], axis=0) for k in range(4))
+        found, proven, iterations, margin = (xp.concat([part[k] for part in parts], axis=0) for k in range(4))
         zero = xp.zeros_like(xp.astype(easy, xp.int64))
         return finish(
             F,
             C,
             put_rows(c, rest, found),
-            code=put_rows(zero, rest, code),
+            proven=put_rows(xp.ones_like(easy), rest, proven),
             iterations=put_rows(zero, rest, iterations),
             margin=put_rows(xp.full_like(c[:, 0], xp.inf), rest, margin),
         )
@@ -66,6 +71,8 @@ class Riemannian(Decoder):
             points = like(C.sample(self.n_samples, random_state=0), center)
             order = xp.argsort(F.costs(points), axis=1)
             starts += [take_rows(points, order[:, k]) for k in range(min(self.n_starts - 1, points.shape[0]))]
+        if hasattr(C, "turned"):  # where unequal weights have their other minima
+            starts += C.turned(center)
         return starts
 
     def _search(self, F: Any, C: Any) -> tuple[Array, Array, Array, Array]:
@@ -78,7 +85,7 @@ class Riemannian(Decoder):
         g, f = C.tangent(c, full), F.value(c)
         steep = xp.max(xp.reshape(norm(full), (S, m)), axis=0)  # one yardstick for all starts of a row
         size = norm(g)
-        enough = max(self.tolerance, 100 * float(xp.finfo(c.dtype).eps)) * xp.tile(steep, (S,))
+        enough = max(self.tol, 100 * float(xp.finfo(c.dtype).eps)) * xp.tile(steep, (S,))
         state: State = {
             "c": c,
             "g": g,
@@ -89,7 +96,7 @@ class Riemannian(Decoder):
             "enough": enough,
             "done": size <= enough,
         }
-        state = iterate(F, C, state, self._step, self.max_iterations)
+        state = iterate(F, C, state, self._step, self.max_iter)
         return self._best(state, S, m, T)
 
     def _step(self, F: Any, C: Any, s: State) -> State:
@@ -126,6 +133,5 @@ class Riemannian(Decoder):
         apart = xp.sqrt(xp.sum((ends - chosen[None, :, :]) ** 2, axis=2)) > 1e-5 * (1 + norm(chosen))[None, :]
         done = xp.reshape(state["done"], (S, m))
         rivals = xp.where(apart & done, f, xp.full_like(f, xp.inf))
-        code = xp.where(take_rows(state["done"], flat), xp.zeros_like(flat), NOT_CONVERGED)
         iterations = xp.sum(xp.reshape(state["iterations"], (S, m)), axis=0)
-        return chosen, code, iterations, xp.min(rivals, axis=0) - lowest
+        return chosen, take_rows(state["done"], flat), iterations, xp.min(rivals, axis=0) - lowest

@@ -8,20 +8,24 @@ there is no common pool: the starts are the unconstrained prediction and the che
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
-from lawful.sets.restore import constraints, restore
+from lawful.sets.restore import constraints, restore, roundoff
 
-STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
+MORE = 8  # starts, for rows that failed, and where the weights of the outputs differ much
 UNEVEN = 30.0
 SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; beyond: LARGE
 NEIGHBOURS = {0: 4, 1: 2, 2: 8}
 LARGE, LARGEST, DENSE = 512, 2048, 8192
+AWAY = 1e3  # times the size of the outputs
+PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
 
 
@@ -33,12 +37,22 @@ class Pool:
     dimension: int  # of C near the points
 
 
+# What is known about a fitted set, by its version: a set that is fitted again, or forgotten, is forgotten here too.
+_known: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def known(C: Any, what: str, make: Callable[[Any], Any]) -> Any:
+    """make(C), made once for every fit of C."""
+    kept = _known.setdefault(getattr(C, "version_", C), {})
+    if what not in kept:
+        with np.errstate(all="ignore"):
+            kept[what] = make(C)
+    return kept[what]
+
+
 def pool_of(C: Any) -> Pool | None:
     """The pool of a set that does not depend on x, built once; None when it cannot be sampled."""
-    if "_seed_pool" not in C.__dict__:
-        with np.errstate(all="ignore"):
-            C.__dict__["_seed_pool"] = _build(C)
-    return C.__dict__["_seed_pool"]
+    return known(C, "pool", _build)
 
 
 def _build(C: Any) -> Pool | None:
@@ -47,7 +61,7 @@ def _build(C: Any) -> Pool | None:
     The pool grows until the graph is faithful: nearly every point of a curve has a neighbour on either side, every point
     of a surface several.
     """
-    cloud = _cloud(C, 4 * LARGEST)
+    cloud = _cloud(C, 4 * LARGEST if C.n_tasks_ <= 3 else 4 * LARGE)  # beyond a surface no pool is dense
     if len(cloud.points) < 8:
         return None
     dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))
@@ -73,15 +87,17 @@ class _Cloud:
 def _cloud(C: Any, n: int) -> _Cloud:
     """Many points of C: n/2 random ones in a box around the data, n/2 ever farther out, and the training outputs."""
     T = C.n_tasks_
-    location, spread = getattr(C, "location_", np.zeros(T)), getattr(C, "spread_", np.ones(T))
+    location, spread = C.location_, C.spread_
     size = np.maximum(spread, np.abs(location) / 2)
     unit = np.maximum(size, 0.1 * size.max())
     rng = np.random.default_rng(0)
     near = location + spread * rng.uniform(-2.5, 2.5, (n // 4, T))
     wide = location + unit * rng.uniform(-3, 3, (n // 4, T))
     far = location + unit * 10 ** rng.uniform(0, 1, (n // 2, 1)) * rng.uniform(-1, 1, (n // 2, T))
-    starts = getattr(C, "starts_", np.zeros((0, T)))
-    points = np.concatenate([_onto(C, np.concatenate([near, starts]), spread), _onto(C, np.concatenate([wide, far]), unit)])
+    points = np.concatenate([_onto(C, np.concatenate([near, C.starts_]), spread), _onto(C, np.concatenate([wide, far]), unit)])
+    # What a wild step threw far away is no place to start, unless all of C is there.
+    near = np.abs(points - location).max(axis=1, initial=0.0) <= AWAY * unit.max()
+    points = points[near] if near.sum() >= 8 else points
     normals = _normals(C, points, unit)[0] if len(points) else np.zeros((0, T, T))
     # An unbounded set reaches far: asinh keeps its ends from taking the whole pool.
     return _Cloud(points, normals, unit, np.arcsinh((points - location) / unit))
@@ -117,9 +133,12 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
     Never start on a singular point: there the normal vanishes and no step knows where to go.
     """
-    points, _ = restore(C, cloud, unit)
+    points, _ = restore(C, cloud, unit, max_iter=60)
     points = points[np.isfinite(points).all(axis=1)]
-    points = points[to_numpy(C.residual(points)) <= 1e-7 * (1 + np.abs(points).max(axis=1, initial=0))]
+    points = points[to_numpy(C.contains(points, 1e-7))]
+    if not len(points):
+        return points
+    points = points[np.isfinite(constraints(C, points)[1]).all(axis=(1, 2))]
     if not len(points):
         return points
     _, strength = _normals(C, points, unit)
@@ -129,7 +148,7 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 def _normals(C: Any, points: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Projectors on the normal spaces of the active functions, and the size of the smallest normal."""
     g, A, n_equal = constraints(C, points)
-    active = (np.arange(g.shape[1]) < n_equal) | (g > -1e-9)
+    active = (np.arange(g.shape[1]) < n_equal) | (g > -1e-9 * roundoff(A, points))
     A = np.where(active[:, :, None], A * scale, 0.0)
     _, s, V = np.linalg.svd(A, full_matrices=False)
     keep = s > 1e-7 * s.max(axis=1, initial=1e-300, keepdims=True)
@@ -173,9 +192,9 @@ def rank_in_group(ordered: Array) -> Array:
     return xp.arange(ordered.shape[0], device=device_of(ordered)) - xp.searchsorted(ordered, ordered)
 
 
-def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
+def starts(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
     """Starts for every row of F: (rows, points), rows repeated once per start."""
-    pool = None if getattr(C, "depends_on_x", False) else pool_of(C)
+    pool = None if C.depends_on_x else pool_of(C)
     center = F.center
     xp = array_namespace(center)
     everyone = xp.arange(F.shape[0], device=device_of(center))
@@ -185,17 +204,19 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
         # The cost of a pool point says little about its basin when the weights, in the pool's units, are very uneven.
         weight = F.curvature(center) * like(pool.unit, center) ** 2
         uneven = xp.max(weight, axis=1) > UNEVEN * xp.min(weight, axis=1)
-        count = MORE if bool(xp.any(uneven)) else STARTS
-        for begin in range(0, F.shape[0], CHUNK):
-            idx = everyone[begin : min(begin + CHUNK, F.shape[0])]
-            found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
-            rows.append(take_rows(idx, found_rows))
-            points.append(found_points)
+        for some, count in ((everyone[uneven], max(MORE, n_starts)), (everyone[~uneven], n_starts)):
+            for begin in range(0, some.shape[0], CHUNK):
+                idx = some[begin : min(begin + CHUNK, some.shape[0])]
+                found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
+                rows.append(take_rows(idx, found_rows))
+                points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
     guesses = [center] if pool is None or pool.dimension > 1 else []
-    cloud = getattr(C, "starts_", None)
-    if pool is None and cloud is not None and len(cloud):
-        guesses += cheapest(F, like(cloud, center), min(2, len(cloud)))
+    if pool is None and len(C.starts_):
+        guesses += cheapest(F, like(C.starts_, center), min(2, len(C.starts_)))
+        found_rows, found_points = _probe(F, C, scale, n_starts)
+        rows.append(found_rows)
+        points.append(found_points)
     for guess in guesses:
         # These are not on C: a first descent to it saves the local search from far-off linearisations.
         rows.append(everyone)
@@ -203,16 +224,43 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     return xp.concat(rows), xp.concat(points)
 
 
+def _probe(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
+    """For a set that depends on x: a few training outputs that are far from each other, moved onto C(x); the cheapest of them.
+
+    At most n_starts a row, none of them near another.
+    """
+    center = F.center
+    xp = array_namespace(center)
+    m = F.shape[0]
+    few = known(C, "probes", lambda C: C.starts_[_spread_out((C.starts_ - C.location_) / C.spread_, PROBES)])
+    cloud = like(few, center)
+    k = cloud.shape[0]
+    again = xp.asarray(np.repeat(np.arange(m), k), device=device_of(center))
+    many, some = C.rows(again), take_rows(scale, again)
+    points, _ = restore(many, xp.tile(cloud, (m, 1)), some, tol=1e-6, max_iter=12)
+    cost = F.rows(again).value(points)
+    cost = xp.where(many.contains(points, 1e-3) & xp.isfinite(cost), cost, xp.full_like(cost, xp.inf))
+    cost, points = xp.reshape(cost, (m, k)), xp.reshape(points, (m, k, -1))
+    apart = like(C.spread_, center) / 4
+    everyone, rows, found = xp.arange(m, device=device_of(center)), [], []
+    for _ in range(n_starts):
+        best = xp.argmin(cost, axis=1)
+        good = xp.isfinite(xp.min(cost, axis=1))
+        point = take_rows(xp.reshape(points, (m * k, -1)), everyone * k + best)
+        rows.append(everyone[good])
+        found.append(point[good])
+        near = xp.all(abs(points - point[:, None, :]) <= apart, axis=2)
+        cost = xp.where(near, xp.full_like(cost, xp.inf), cost)
+    return xp.concat(rows), xp.concat(found)
+
+
 def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
     center = F.center
     xp = array_namespace(center)
-    if getattr(C, "depends_on_x", False):
-        cloud = C.starts_
-    else:
-        if "_dense" not in C.__dict__:
-            C.__dict__["_dense"] = _cloud(C, DENSE).points
-        cloud = C.__dict__["_dense"]
+    cloud = (
+        C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE if C.n_tasks_ <= 3 else LARGEST).points)
+    )
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))

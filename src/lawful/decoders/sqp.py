@@ -19,17 +19,18 @@ from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
 from lawful.sets.restore import constraints, functions, positive, restore
 
-EPS = 1e-13  # relative ridge on the Schur complement
-DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
+EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one
+FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
 
 
 def sequential_quadratic(
-    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0
+    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8
 ) -> tuple[Array, Array, Array]:
     """Local solutions from the starts c: (solutions, converged, iterations), one per row of F.
 
     A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
-    is longer than `reach`, relative to the point: small values stay in the basin of the start.
+    is longer than `reach`, relative to the point: small values stay in the basin of the start. A full step shorter than `tol`,
+    relative to the point, ends the search (after Newton the error is about its square).
     """
     xp = array_namespace(c)
     n = c.shape[0]
@@ -38,13 +39,17 @@ def sequential_quadratic(
     active, part_F, part_C, now, s = xp.arange(n, device=device_of(c)), F, C, c, scale
     rho = xp.zeros_like(c[:, 0])
     lives = xp.full((n,), 2, dtype=xp.int64, device=device_of(c))
+    far = FAR * (peak(c / scale) + peak(F.center / scale) + 1e-300)
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
         new, step, rho = one_step(part_F, part_C, now, s, rho, reach)
-        reached = step <= DONE
+        # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
+        away = ~(peak(new / s) <= far)
+        new = xp.where(away[:, None], now, new)
+        reached = (step <= tol) & ~away
         stuck = xp.isnan(step)
-        done = reached | (stuck & (lives == 0))
+        done = reached | away | (stuck & (lives == 0))
         again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]
         if again.shape[0]:
             back, _ = restore(part_C.rows(again), take_rows(new, again), take_rows(s, again), tol=1e-9, max_iter=20)
@@ -57,7 +62,7 @@ def sequential_quadratic(
         if finished.shape[0]:
             keep = xp.arange(active.shape[0], device=device_of(c))[~done]
             active = active[~done]
-            now, s, rho, lives = (take_rows(v, keep) for v in (new, s, rho, lives))
+            now, s, rho, lives, far = (take_rows(v, keep) for v in (new, s, rho, lives, far))
             part_F, part_C = part_F.rows(keep), part_C.rows(keep)
         else:
             now = new
@@ -74,6 +79,12 @@ class Linearised(NamedTuple):
     A: Array  # (k, R, T) unit gradients
     norm: Array  # (k, R)
     n_equal: int
+
+
+def ridge_of(x: Array) -> tuple[float, float]:
+    """A ridge that rounding does not swallow: relative to a matrix of the precision of x, and for one that is zero."""
+    limits = array_namespace(x).finfo(x.dtype)
+    return max(EPS, 8 * float(limits.eps)), max(1e-300, float(limits.smallest_normal))
 
 
 def linearise(C: Any, c: Array, s: Array) -> Linearised:
@@ -94,9 +105,9 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     # Where F is flat or concave (scores that do not sum to something positive) a unit curvature keeps steps finite.
     diagonal = xp.where(curvature > 1e-12, curvature, xp.full_like(curvature, 2.0))
     full = None
-    if hasattr(F, "Q"):
+    if hasattr(F, "couples"):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
-    S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
+    S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, ridge_of(L.g)[0]))
     if not hasattr(C, "curvature"):
         d, nu = quadratic_step(diagonal, full, gradient, L)
     else:
@@ -106,17 +117,18 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
         else:
             d, nu = quadratic_step(diagonal, full, gradient, L)
         bend = C.curvature(c, nu / L.norm) * s[:, :, None] * s[:, None, :]
-        H = add_diagonal(bend, curvature) if full is None else full + bend
+        exact = F.second(c) * s**2 if hasattr(F, "second") else curvature  # a majoriser bends more than F does
+        H = add_diagonal(bend, exact) if full is None else full + bend
         d, nu = newton_step(diagonal, full, H, gradient, L, S, d, nu)
     d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
-    size = 1 + peak(c / s)
+    size = peak(c / s) + 1e-8 * peak(F.center / s) + 1e-300
     length = peak(d)
     step = length / size
     # No step may leave the region where the linearisation means something.
     d = d * xp.where(step > reach, reach / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
-    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal))  # never cheaper again, else steps undo each other
+    rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal) * size)  # never cheaper again, else steps undo each other
     before = F.value(c) + rho * total(positive(L.g, L.n_equal))
-    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * (1 + abs(before)))
+    point, merit, stuck = line_search(F, C, c, s, d, L, S, rho, before + 1e-10 * abs(before) + 1e-13 * size**2)
     # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
@@ -135,7 +147,7 @@ def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Line
         AHi, free = both[:, :R, :], -both[:, R, :]
     S = product(A, AHi)
     rhs = g + mat_vec(A, free)
-    ridge = (EPS * (1 + largest(S)))[:, None]
+    ridge = (ridge_of(S)[0] * (1 + largest(S)))[:, None]
     if L.n_equal == R:
         nu = solve_small(add_diagonal(S, ridge), rhs)
         return free - vec_mat(nu, AHi), nu
@@ -163,7 +175,7 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
     for _ in range(8):
         nu = solve(live, S, rhs, ridge)
         left = rhs - mat_vec(S, nu)  # g + A d
-        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12))
+        new = equal | (live & (nu > 0)) | (~live & (left > 1e-12 * peak(rhs)[:, None]))
         unsettled = xp.any(new != live, axis=1)
         if not bool(xp.any(unsettled)):
             return nu
@@ -211,7 +223,8 @@ def newton_step(
     both = solve_rows(augmented, xp.concat([A, gradient[:, None, :]], axis=1))
     AHi, free = both[:, :R, :], -both[:, R, :]
     M = product(A, AHi)
-    z = solve_small(add_diagonal(M, idle + (EPS * largest(M) + 1e-300)[:, None]), g + mat_vec(A, free))
+    relative, least = ridge_of(M)
+    z = solve_small(add_diagonal(M, idle + (relative * largest(M) + least)[:, None]), g + mat_vec(A, free))
     curved = free - vec_mat(z, AHi)
     new_nu = z - 10 * big[:, None] * g  # undo the shift that the augmentation made
     convex = dot(curved, mat_vec(H, curved)) >= 1e-4 * dot(diagonal * curved, curved)

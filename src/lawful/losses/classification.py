@@ -5,9 +5,10 @@ from __future__ import annotations
 from lawful._array import Array, array_namespace
 from lawful.losses.base import Loss
 from lawful.losses.regression import KINK
+from lawful.losses.rounded import Corner, Cornered
 
 
-class Hinge(Loss):
+class Hinge(Cornered):
     """max(0, 1 - y c)."""
 
     def __call__(self, c: Array, y: Array) -> Array:
@@ -22,6 +23,9 @@ class Hinge(Loss):
         """max(0, z) = (z + |z|)/2, and |z| has the majoriser of curvature 1/|z0|."""
         z = abs(1 - y * c)
         return y**2 / (2 * array_namespace(z).where(z > KINK, z, KINK))
+
+    def corner(self, c: Array, y: Array) -> Corner:
+        return Corner(1 - y * c, -y + 0 * c, 0.5, 0.5)
 
     def breakpoints(self, atoms: Array) -> Array:
         return 1 / atoms[atoms != 0]

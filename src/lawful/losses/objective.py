@@ -8,18 +8,24 @@ Its shapes:
 * `Quadratic`: the square loss, diagonal metric (ex:ls-and-mtl): sum_t a_t c_t^2 - 2 b_t c_t.
 * `QuadraticForm`: the square loss with a full output metric: (c - w)^T Q (c - w).
 
-Every one offers `shape`, `doubtful`, `center`, `value`, `costs`, `tasks`, `rows`; separable ones add `table`, smooth
-ones (`SmoothObjective` and the quadratic two) `gradient` and `curvature`, the quadratic two `hessian`, the output metric
-`unit` that is already inside them and `mass` = sum_t a_t(x) before it was. `doubtful` marks the rows whose scores carry
-no usable confidence (some a_t(x) <= 0).
+Every one offers `shape`, `doubtful`, `center`, `value`, `costs`, `tasks`, `rows`; separable ones add `table`, those with a
+gradient (`SmoothObjective` and the quadratic two) `gradient`, `curvature` (the diagonal of a majoriser), the
+quadratic two `hessian`, the other `second` (its diagonal).
+Objectives with corners are `kinked` and offer `rounded(width)`, the same with corners of that width. The quadratic two know
+the output metric `unit` that is inside them and `mass` = sum_t a_t(x) before it was, and the operations that relaxations and
+closed forms need: `softened`, `price`, `shifted`, `recentred`, `weigh`, `isotropic`, `over`. `doubtful` marks the rows whose
+scores carry no usable confidence (some a_t(x) <= 0).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from lawful._array import Array, array_namespace, device_of, take_rows
+import numpy as np
+
+from lawful._array import Array, array_namespace, device_of, take_rows, to_numpy
 from lawful._small import dot, total
 
 TINY = 1e-8  # a_t(x) is about 1 near the data; below this b_t(x)/a_t(x) is rounding noise
@@ -36,6 +42,11 @@ def _terms(a: Array, b: Array, c: Array) -> Array:
     """a c^2 - 2 b c, plus the constant b^2/a where a > 0."""
     xp = array_namespace(c)
     return xp.where(a > 0, a * (c - positive_part_center(a, b)) ** 2, a * c**2 - 2 * b * c)
+
+
+Softened = tuple[Any, Callable[[Array], Array], Array]
+
+SAME = 1e-13  # relative spread below which weights count as equal
 
 
 class Quadratic:
@@ -71,6 +82,10 @@ class Quadratic:
             return dot(a * (c - self.center), c - self.center)
         return total(_terms(a, b, c))
 
+    def weigh(self, r: Array) -> Array:
+        """a r: |r|^2 in the norm of the objective is r . weigh(r)."""
+        return self.a * r
+
     def gradient(self, c: Array) -> Array:
         return 2 * (self.a * c - self.b)
 
@@ -80,6 +95,45 @@ class Quadratic:
     def hessian(self, c: Array) -> Array:
         xp = array_namespace(c)
         return 2 * self.a[:, :, None] * xp.eye(self.shape[1], dtype=c.dtype, device=device_of(c))[None, :, :]
+
+    def softened(self, K: Array) -> Softened:
+        r"""min over r of F(c + r) + r'K r as an objective in c, the way from c to c + r, and where there is a minimiser.
+
+        With F = (z - w)'A(z - w) it is (c - w)' (A^{-1} + K^{-1})^{-1} (c - w), and z = (A + K)^{-1}(A w + K c) (erratum E2:
+        with A = diag(a), A w = b, never b/a). A minimiser exists where A + K is positive. K (m, T) positive.
+        """
+        xp = array_namespace(K)
+        total = self.a + K
+        exists = xp.all(total > 0, axis=1)
+        total = xp.where(total > 0, total, xp.ones_like(total))
+        soft = Quadratic(self.a * K / total, self.b * K / total, self.doubtful, self.unit)
+        return soft, lambda c: (self.b + K * c) / total, exists
+
+    def price(self, mu: float) -> Array:
+        """K of the penalty l_mu: (sum_t a_t / mu) times the output metric."""
+        return (self.mass / mu)[:, None] * self.unit[None, :]
+
+    def shifted(self, r: Array) -> Quadratic:
+        """F(c + r) as an objective in c."""
+        return Quadratic(self.a, self.b - self.a * r, self.doubtful, self.unit)
+
+    def recentred(self, w: Array) -> Quadratic:
+        """The same weights around another unconstrained prediction."""
+        return Quadratic(self.a, self.a * w, self.doubtful, self.unit)
+
+    def over(self, C: Any) -> Array:
+        """argmin over a set with the closed form for it."""
+        return C.project(self.b, self.a)
+
+    def isotropic(self, any_sign: bool = False) -> Array:
+        """(m,) rows where F(c) = q |c - center|^2 + const with q > 0, so that its minimiser is `C.nearest(center)`.
+
+        This is the vector-valued setting, a_t(x) = a(x) for all t. With `any_sign` q may be anything.
+        """
+        xp = array_namespace(self.a)
+        q = self.a[:, 0]
+        spread = xp.max(self.a, axis=1) - xp.min(self.a, axis=1)
+        return (spread <= SAME * xp.abs(q)) & ((q > 0) | any_sign)
 
     def table(self, t: int, v: Array) -> Array:
         return _terms(self.a[:, t, None], self.b[:, t, None], v[None, :])
@@ -108,12 +162,12 @@ class QuadraticForm:
     """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric."""
 
     def __init__(
-        self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, mass: Array | None = None
+        self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, weights: Array | None = None
     ) -> None:
         xp = array_namespace(Q, w)
         self.Q, self.w = Q, w
         self.unit = xp.eye(w.shape[1], dtype=w.dtype, device=device_of(w)) if unit is None else unit
-        self.mass = xp.full((w.shape[0],), float(w.shape[1]), dtype=w.dtype, device=device_of(w)) if mass is None else mass
+        self.weights = xp.ones_like(w) if weights is None else weights  # a_t(x), before the metric
         self.shape: tuple[int, int] = w.shape
         self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool, device=device_of(w)) if doubtful is None else doubtful
 
@@ -121,15 +175,20 @@ class QuadraticForm:
     def center(self) -> Array:
         return self.w
 
-    def _apply(self, r: Array) -> Array:
+    @property
+    def mass(self) -> Array:
+        return array_namespace(self.w).sum(self.weights, axis=1)
+
+    def weigh(self, r: Array) -> Array:
+        """Q r."""
         return (self.Q @ r[:, :, None])[:, :, 0]
 
     def value(self, c: Array) -> Array:
         r = c - self.w
-        return array_namespace(c).sum(r * self._apply(r), axis=1)
+        return array_namespace(c).sum(r * self.weigh(r), axis=1)
 
     def gradient(self, c: Array) -> Array:
-        return 2 * self._apply(c - self.w)
+        return 2 * self.weigh(c - self.w)
 
     def curvature(self, c: Array) -> Array:
         """A diagonal bound: Gershgorin's, of the correlation matrix, so that it does not depend on units of the outputs."""
@@ -146,7 +205,7 @@ class QuadraticForm:
         xp = array_namespace(points)
         P = xp.matrix_transpose(points)  # (T, P)
         quadratic = xp.sum(P[None, :, :] * (self.Q @ P), axis=1)
-        Qw = self._apply(self.w)
+        Qw = self.weigh(self.w)
         return quadratic - 2 * (Qw @ P) + xp.sum(self.w * Qw, axis=1)[:, None]
 
     def couples(self, idx: list[int]) -> bool:
@@ -168,11 +227,44 @@ class QuadraticForm:
         at = xp.asarray(idx, device=device_of(self.Q))
         square = xp.take(xp.take(self.Q, at, axis=1), at, axis=2)
         unit = xp.take(xp.take(self.unit, at, axis=0), at, axis=1)
-        return QuadraticForm(square, xp.take(self.w, at, axis=1), self.doubtful, unit, self.mass)
+        w, weights = (xp.take(v, at, axis=1) for v in (self.w, self.weights))
+        return QuadraticForm(square, w, self.doubtful, unit, weights)
 
     def rows(self, idx: Array) -> QuadraticForm:
         parts = (take_rows(self.Q, idx), take_rows(self.w, idx), take_rows(self.doubtful, idx))
-        return QuadraticForm(*parts, self.unit, take_rows(self.mass, idx))
+        return QuadraticForm(*parts, self.unit, take_rows(self.weights, idx))
+
+    def softened(self, K: Array) -> Softened:
+        """As for `Quadratic`; K (m, T) or (m, T, T) positive definite."""
+        xp = array_namespace(K)
+        full = K if K.ndim == 3 else K[:, :, None] * xp.eye(self.shape[1], dtype=self.w.dtype, device=device_of(self.w))
+        total = self.Q + full
+        soft = QuadraticForm(self.Q @ xp.linalg.solve(total, full), self.w, self.doubtful, self.unit, self.weights)
+
+        def back(c: Array) -> Array:
+            rhs = self.weigh(self.w)[:, :, None] + full @ c[:, :, None]
+            return xp.linalg.solve(total, rhs)[:, :, 0]
+
+        return soft, back, xp.ones(self.shape[0], dtype=xp.bool, device=device_of(self.w))
+
+    def price(self, mu: float) -> Array:
+        return (self.mass / mu)[:, None, None] * self.unit[None, :, :]
+
+    def shifted(self, r: Array) -> QuadraticForm:
+        return self.recentred(self.w - r)
+
+    def recentred(self, w: Array) -> QuadraticForm:
+        return QuadraticForm(self.Q, w, self.doubtful, self.unit, self.weights)
+
+    def over(self, C: Any) -> Array:
+        return C.project_form(self.Q, self.w)
+
+    def isotropic(self, any_sign: bool = False) -> Array:
+        xp = array_namespace(self.Q)
+        q = self.Q[:, 0, 0]
+        eye = xp.eye(self.shape[1], dtype=self.Q.dtype, device=device_of(self.Q))
+        spread = xp.max(xp.abs(self.Q - q[:, None, None] * eye[None, :, :]), axis=(1, 2))
+        return (spread <= SAME * xp.abs(q)) & ((q > 0) | any_sign)
 
 
 class Objective:
@@ -189,11 +281,12 @@ class Objective:
 
     @property
     def center(self) -> Array:
-        """A start for local search: the score-weighted mean of the atoms."""
+        """A start for local search: the score-weighted mean of the atoms, not farther from them than they are wide."""
         xp = array_namespace(self.scores[0])
         a = xp.stack([xp.sum(s, axis=1) for s in self.scores], axis=1)
         b = xp.stack([s @ y for s, y in zip(self.scores, self.atoms)], axis=1)
-        return positive_part_center(a, b)
+        low, high = (xp.stack([edge(y) + side * _range(y) for y in self.atoms]) for edge, side in ((xp.min, -1), (xp.max, 1)))
+        return xp.clip(positive_part_center(a, b), low[None, :], high[None, :])
 
     def _columns(self, c: Array, what: str) -> list[Array]:
         xp = array_namespace(c)
@@ -226,7 +319,19 @@ class Objective:
 
 
 class SmoothObjective(Objective):
-    """An `Objective` all of whose losses have a derivative and a quadratic majoriser."""
+    """An `Objective` all of whose losses have a derivative."""
+
+    @property
+    def kinked(self) -> bool:
+        """Whether some loss has corners, where a derivative says little."""
+        return any(hasattr(loss, "rounded") for loss in self.losses)
+
+    def rounded(self, width: float) -> SmoothObjective:
+        """The same with corners rounded off over `width` times the range of each task's labels."""
+        losses = [
+            loss.rounded(width * _range(y)) if hasattr(loss, "rounded") else loss for loss, y in zip(self.losses, self.atoms)
+        ]
+        return SmoothObjective(losses, self.scores, self.atoms, self.doubtful)
 
     def gradient(self, c: Array) -> Array:
         return array_namespace(c).stack(self._columns(c, "derivative"), axis=1)
@@ -235,11 +340,42 @@ class SmoothObjective(Objective):
         """Diagonal of a quadratic that touches F at c and lies above it (majorise-minimise).
 
         Terms with a positive score use the loss's own majoriser; terms with a negative score are concave or flat
-        beside it and are bounded by their tangent, which adds no curvature.
+        beside it and are bounded by their tangent, which adds no curvature. A loss that has none is differenced.
         """
         xp = array_namespace(c)
         columns = [
-            xp.sum(xp.where(s > 0, s, xp.zeros_like(s)) * loss.curvature(c[:, t, None], y[None, :]), axis=1)
+            xp.sum(xp.where(s > 0, s, xp.zeros_like(s)) * _majoriser(loss, c[:, t, None], y[None, :], _range(y)), axis=1)
             for t, (loss, s, y) in enumerate(zip(self.losses, self.scores, self.atoms))
         ]
         return xp.stack(columns, axis=1)
+
+    def second(self, c: Array) -> Array:
+        """(m, T) second derivatives, of either sign; there are no mixed ones."""
+        xp = array_namespace(c)
+        columns = [
+            xp.sum(s * _second(loss, c[:, t, None], y[None, :], _range(y)), axis=1)
+            for t, (loss, s, y) in enumerate(zip(self.losses, self.scores, self.atoms))
+        ]
+        return xp.stack(columns, axis=1)
+
+
+def _range(atoms: Array) -> float:
+    """The range of a task's labels, or their size when they are all the same."""
+    values = np.asarray(to_numpy(atoms), dtype=float)
+    return float(values.max() - values.min()) or float(np.abs(values).max()) or 1.0
+
+
+def _second(loss: Any, c: Array, y: Array, size: float) -> Array:
+    """The second derivative of a loss in c: its own, or a difference of the first."""
+    if hasattr(loss, "second"):
+        return loss.second(c, y)
+    h = 1e-5 * size
+    return (loss.derivative(c + h, y) - loss.derivative(c - h, y)) / (2 * h)
+
+
+def _majoriser(loss: Any, c: Array, y: Array, size: float) -> Array:
+    if hasattr(loss, "curvature"):
+        return loss.curvature(c, y)
+    found = _second(loss, c, y, size)
+    xp = array_namespace(found)
+    return xp.where(found > 1e-6 / size**2, found, xp.full_like(found, 1e-6 / size**2))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lawful._array import Array, array_namespace
 from lawful.losses.base import Loss
+from lawful.losses.rounded import Corner, Cornered
 
 KINK = 1e-9  # |r| below this is treated as this: the majoriser of |r| at its kink has no finite curvature
 
 
-class Absolute(Loss):
+class Absolute(Cornered):
     """|c - y|: the median instead of the mean.
 
     >>> Absolute()(3.0, 1.0)
@@ -25,6 +26,9 @@ class Absolute(Loss):
         """|r| <= r^2 / (2 |r0|) + |r0| / 2, equal at r0."""
         r = abs(c - y)
         return 1 / array_namespace(r).where(r > KINK, r, KINK)
+
+    def corner(self, c: Array, y: Array) -> Corner:
+        return Corner(c - y, 1 + 0 * (c - y), 1.0, 0.0)
 
     def breakpoints(self, atoms: Array) -> Array:
         return atoms
@@ -54,7 +58,7 @@ class Huber(Loss):
         return xp.concat([atoms - self.delta, atoms, atoms + self.delta])
 
 
-class Pinball(Loss):
+class Pinball(Cornered):
     """q max(y - c, 0) + (1 - q) max(c - y, 0): the quantile q of y given x."""
 
     def __init__(self, quantile: float = 0.5) -> None:
@@ -72,6 +76,9 @@ class Pinball(Loss):
         """The loss is |r|/2 plus a linear term, so half the majoriser of |r|."""
         r = abs(c - y)
         return 0.5 / array_namespace(r).where(r > KINK, r, KINK)
+
+    def corner(self, c: Array, y: Array) -> Corner:
+        return Corner(c - y, 1 + 0 * (c - y), 0.5, 0.5 - self.quantile)
 
     def breakpoints(self, atoms: Array) -> Array:
         return atoms

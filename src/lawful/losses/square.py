@@ -122,7 +122,7 @@ class Square(Loss):
             return Quadratic(a * M, b * M, doubtful, unit=M)
         root = xp.sqrt(xp.where(a > 0, a, xp.zeros_like(a)))
         Q = root[:, :, None] * M * root[:, None, :]
-        return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, mass=xp.sum(root**2, axis=1))
+        return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, weights=root**2)
 
     def _spread(self, variance: Array) -> Array:
         return variance if isinstance(self.confidence, str) else (1 - self.confidence) + self.confidence * variance

@@ -19,16 +19,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, like, to_numpy
-from lawful.sets.base import ConstraintSet
+from lawful.sets.base import TOL, ConstraintSet
 from lawful.sets.cloud import PointCloud
-from lawful.sets.elementary import Reals, take_columns
-
-INSIDE = 1e-8  # a point of a finite member belongs to the intersection when it is this close to the others
+from lawful.sets.cones import Cone
+from lawful.sets.elementary import Box, Reals, take_columns
+from lawful.sets.names import names_of_block
 
 
 def _described(part: Any) -> bool:
     """Whether equations and inequalities say all there is to say about the set."""
-    return hasattr(part, "equality") or hasattr(part, "inequality") or isinstance(part, Reals)
+    free = isinstance(part, Reals) or (isinstance(part, Box) and not hasattr(part, "inequality"))
+    return hasattr(part, "equality") or hasattr(part, "inequality") or free
 
 
 def _parts(composed: Any) -> list[Any]:
@@ -55,15 +56,29 @@ def _by_all(name: str) -> Callable[[Any], bool]:
 
 class _OfParts(ConstraintSet):
     @property
-    def depends_on_x(self) -> bool:
+    def depends_on_x(self) -> bool:  # type: ignore[override]
         return any(getattr(part, "depends_on_x", False) for part in _parts(self))
+
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return any(getattr(part, "unbounded", False) for part in _parts(self))
+
+    @property
+    def relaxed(self) -> bool:  # type: ignore[override]
+        return any(getattr(part, "relaxed", False) for part in _parts(self))
+
+    def _views(self) -> list[tuple[Any, list[int]]]:
+        """The parts, each with its columns."""
+        raise NotImplementedError
+
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        for part, idx in self._views():
+            part.in_metric(None if metric is None else metric[idx] if metric.ndim == 1 else metric[np.ix_(idx, idx)])
+        return self
 
 
 class _Stacked(_OfParts):
-    """Equations and inequalities of Product and Intersection. `_views` lists (part, its columns)."""
-
-    def _views(self) -> list[tuple[Any, list[int]]]:
-        raise NotImplementedError
+    """Equations and inequalities of Product and Intersection."""
 
     def _stack(self, name: str, c: Array) -> Array:
         views = [(part, idx) for part, idx in self._views() if hasattr(part, name)]
@@ -112,10 +127,25 @@ class _Stacked(_OfParts):
                 total = total + xp.matrix_transpose(E) @ (inner @ E)
         return total
 
-    def residual(self, c: Array) -> Array:
+    def _worst(self, measure: str, c: Array) -> Array:
         xp = array_namespace(c)
-        worst = [part.residual(take_columns(c, idx)) for part, idx in self._views()]
+        worst = [getattr(part, measure)(take_columns(c, idx)) for part, idx in self._views()]
         return xp.max(xp.stack(worst, axis=1), axis=1)
+
+    def residual(self, c: Array) -> Array:
+        """The worst part's."""
+        return self._worst("residual", c)
+
+    def relative(self, c: Array) -> Array:
+        """The worst part's, each on its own scale."""
+        return self._worst("relative", c)
+
+    def law_residual(self, c: Array) -> Array:
+        return self._worst("law_residual", c)
+
+    @available_if(_by_all("cones"))
+    def cones(self) -> list[Cone]:
+        return [cone.of_columns(idx, self.n_tasks_) for part, idx in self._views() for cone in part.cones()]
 
 
 class Product(_Stacked):
@@ -132,7 +162,7 @@ class Product(_Stacked):
     def fit(
         self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
     ) -> Self:
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         Y = to_numpy(Y)
         blocks = [(part, [self._number(i, outputs) for i in idx]) for part, idx in self.blocks]
         used = [i for _, idx in blocks for i in idx]
@@ -146,8 +176,7 @@ class Product(_Stacked):
         if free := [i for i in range(self.n_tasks_) if i not in set(used)]:
             blocks.append((Reals(), free))
         self.blocks_ = [
-            (clone(part).fit(Y[:, idx], X, outputs=outputs and [outputs[i] for i in idx], inputs=inputs), idx)
-            for part, idx in blocks
+            (clone(part).fit(Y[:, idx], X, outputs=names_of_block(outputs, idx), inputs=inputs), idx) for part, idx in blocks
         ]
         return self
 
@@ -226,10 +255,14 @@ class _Members(_OfParts):
     ) -> Self:
         if not len(self.members):
             raise ValueError(f"{type(self).__name__} has no members; give a list of sets")
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         self.members_ = [clone(member).fit(Y, X, outputs=outputs, inputs=inputs) for member in self.members]
         self._learn(Y)
         return self
+
+    def _views(self) -> list[tuple[Any, list[int]]]:
+        everything = list(range(self.n_tasks_))
+        return [(member, everything) for member in self.members_]
 
     def _bind(self, how: str, arg: Array) -> Self:
         bound = [getattr(member, how)(arg) for member in self.members_]
@@ -251,9 +284,19 @@ class Union(_Members):
 
     is_union = True
 
-    def residual(self, c: Array) -> Array:
+    def _least(self, measure: str, c: Array) -> Array:
         xp = array_namespace(c)
-        return xp.min(xp.stack([member.residual(c) for member in self.members_], axis=1), axis=1)
+        return xp.min(xp.stack([getattr(member, measure)(c) for member in self.members_], axis=1), axis=1)
+
+    def residual(self, c: Array) -> Array:
+        """That of the member which c violates least."""
+        return self._least("residual", c)
+
+    def relative(self, c: Array) -> Array:
+        return self._least("relative", c)
+
+    def law_residual(self, c: Array) -> Array:
+        return self._least("law_residual", c)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """Each point from a member drawn at random."""
@@ -269,6 +312,8 @@ class Intersection(_Stacked, _Members):
     """{c : c in every member}. With a finite member it is finite: the points of it that the others admit."""
 
     def _learn(self, Y: Array) -> None:
+        for stale in ("cloud_", "points_"):  # of an earlier fit
+            self.__dict__.pop(stale, None)
         finite = next((member for member in self.members_ if hasattr(member, "points_")), None)
         if finite is None:
             return
@@ -279,26 +324,26 @@ class Intersection(_Stacked, _Members):
             )
         inside = np.ones(len(finite.points_), dtype=bool)
         for member in self.members_:
-            inside &= np.asarray(member.contains(finite.points_, INSIDE))
+            inside &= np.asarray(member.contains(finite.points_))
         if not inside.any():
             raise ValueError(
                 f"Intersection is an empty set: no point of {type(finite).__name__} satisfies the other members "
-                f"to {INSIDE}; relax them or give points that do"
+                f"to {TOL}; relax them or give points that do"
             )
         self.cloud_ = PointCloud(finite.points_[inside]).fit(Y)
         self.points_ = self.cloud_.points_
-
-    def _views(self) -> list[tuple[Any, list[int]]]:
-        everything = list(range(self.n_tasks_))
-        return [(member, everything) for member in self.members_]
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
         return all(member.convex for member in _parts(self))
 
-    def residual(self, c: Array) -> Array:
-        """The worst member's; the distance to the nearest point when the set is finite."""
-        return self.cloud_.residual(c) if hasattr(self, "cloud_") else super().residual(c)
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return all(getattr(member, "unbounded", False) for member in _parts(self))
+
+    def _worst(self, measure: str, c: Array) -> Array:
+        """The worst member's; that of the finite set when there is one."""
+        return getattr(self.cloud_, measure)(c) if hasattr(self, "cloud_") else super()._worst(measure, c)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return self.cloud_.sample(n, random_state) if hasattr(self, "cloud_") else super().sample(n, random_state)

@@ -2,22 +2,31 @@
 
 Every set offers
 
-* `fit(Y, outputs=None, inputs=None)`: learn the number of outputs T (`n_tasks_`) and anything else from training
-  outputs (NaN = missing); `outputs` and `inputs` are column names.
-* `at(X)`: the set for these inputs (itself unless it depends on x); `rows(idx)`: the same for some of the rows.
-* `residual(c)`: (m,) how far each row is from satisfying the law, 0 inside; `contains(c, tol)`.
+* `fit(Y, X=None, outputs=None, inputs=None)`: learn the number of outputs T (`n_tasks_`) and anything else from training
+  outputs (NaN = missing) and inputs; `outputs` and `inputs` are column names. Every fitted set knows where the outputs were
+  seen: `location_`, `spread_`, `starts_` (some complete rows). `version_` is new with each fit: decoders keep what they
+  compute about a set under it, and write nothing into the set.
+* `at(X)`: the set for these inputs (itself unless it depends on x: `depends_on_x`); `rows(idx)`: the same for some of the rows.
+* `residual(c)`: (m,) violation in the units of the law, 0 inside; `relative(c)`: the same as a fraction of the law's own scale,
+  by which `contains(c, tol)` and the certificate of every decoder are measured; `law_residual(c)`: the violation of the exact
+  law inside a relaxation (`residual` where nothing is relaxed).
 * `sample(n, random_state)`: points of C.
 
 and, where mathematics has it, any of these capabilities, which the decoders ask for by name:
 
 * `project(b, a)`: argmin over C of sum_t a_t c_t^2 - 2 b_t c_t, row by row, *any sign of a* (exact);
+* `project_form(Q, w)`: argmin over C of (c - w)' Q (c - w);
 * `equality(c)` (m, P) and `equality_jacobian(c)` (m, P, T): equality(c) = 0, the paper's gamma;
-* `inequality(c)` (m, R) and `inequality_jacobian(c)`: inequality(c) <= 0;
+* `inequality(c)` (m, R) and `inequality_jacobian(c)`: inequality(c) <= 0; together they are the whole of C;
 * `curvature(c, nu)`: sum over all those functions, equalities first, of nu_p times their Hessian;
+* `scales(c)` (m, P + R): how large the terms of each function are at c, which is what "zero" is measured by;
 * `nearest(c)`: Euclidean projection, with `convex = True` when the set is convex;
-* `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold;
-* `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set;
-* `blocks_`, `members_`, `base_`: the parts of a composed set.
+* `cones()`: a convex set as {c : offset - matrix c in a cone} for the conic solver;
+* `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold; `turned(c)`: other
+  likely local minima than `nearest(c)`;
+* `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set; `pairs()`: an order over pair variables;
+* `blocks_`, `members_` (with `is_union` for a union), `base_`: the parts of a composed set;
+* `constant_norm`: all points are equally long; `unbounded`: the set has no end, so there is no average over it.
 """
 
 from __future__ import annotations
@@ -29,45 +38,106 @@ from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, to_numpy
 from lawful._small import peak
+from lawful.sets.restore import constraints, roundoff, violation
+
+TOL = 1e-8  # a point is in C when no function is off by more than this fraction of its scale
+ROUNDING = (
+    16 * float(np.finfo(float).eps) / TOL
+)  # so much of the size of what cancels inside a function is rounding, in units of TOL
+HIDDEN = 1e-4  # a function that is not written out may hide larger terms that cancel: less of |J| |c| is its scale
+STARTS = 256
+
+
+class Version:
+    """An identity, new with each fit."""
+
+    __slots__ = ("__weakref__",)
 
 
 class ConstraintSet(BaseEstimator):
     """A closed set C of admissible outputs. See the module's docstring for the interface."""
 
     convex = False
+    depends_on_x: Any = False
+    unbounded: Any = False
+    relaxed: Any = False  # whether there is a tube or a penalty inside
+    n_tasks_: int
+    location_: np.ndarray
+    spread_: np.ndarray
+    starts_: np.ndarray
 
     def fit(
         self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
     ) -> Self:
         """Learn T, and whatever else the set needs, from outputs (m, T), NaN = missing, and inputs (m, d)."""
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         self._learn(Y)
         return self
+
+    def _look(self, Y: Array) -> None:
+        """Where the outputs are: their place and size, and up to 256 of them, gaps filled from the same column."""
+        Y = np.asarray(to_numpy(Y), dtype=np.float64)
+        self.n_tasks_ = int(Y.shape[1])
+        self.version_ = Version()
+        rng = np.random.default_rng(0)
+        seen = np.isfinite(Y)
+        columns = [Y[seen[:, t], t] if seen[:, t].any() else np.zeros(1) for t in range(self.n_tasks_)]
+        self.location_ = np.array([column.mean() for column in columns])
+        spread, size = np.array([column.std() for column in columns]), np.abs(self.location_)
+        self.spread_ = np.where(spread > 1e-12 * size, spread, np.where(size > 0, size, 1.0))
+        rows = rng.permutation(len(Y))[:STARTS]
+        self.starts_ = Y[rows].copy()
+        for t, column in enumerate(columns):
+            gaps = ~seen[rows, t]
+            self.starts_[gaps, t] = rng.choice(column, gaps.sum())
 
     def _learn(self, Y: Array) -> None:
         """Hook for subclasses: check T against the parameters and prepare constants."""
 
-    def at(self, X: Array) -> ConstraintSet:
+    def at(self, X: Array) -> Self:
         """The set C(x) of each row of X; a set that does not depend on x returns itself."""
         return self
 
-    def rows(self, idx: Array) -> ConstraintSet:
+    def rows(self, idx: Array) -> Self:
         """The set restricted to some of the rows it was bound to by `at`."""
         return self
 
     def residual(self, c: Array) -> Array:
-        """(m,) violation of the law: the largest |equality| or positive inequality; 0 means inside."""
+        """(m,) violation of the law in its own units: the largest |equality| or positive inequality; 0 means inside."""
         xp = array_namespace(c)
-        worst = xp.zeros_like(c[:, 0])
-        if hasattr(self, "equality"):
-            worst = xp.maximum(worst, peak(self.equality(c)))
-        if hasattr(self, "inequality"):
-            worst = xp.maximum(worst, xp.max(self.inequality(c), axis=1))
-        return worst
+        if not (hasattr(self, "equality") or hasattr(self, "inequality")):
+            return xp.zeros_like(c[:, 0])
+        return peak(violation(self, c))
 
-    def contains(self, c: Array, tol: float = 1e-8) -> Array:
-        """(m,) whether each row satisfies the law to `tol`."""
-        return self.residual(c) <= tol
+    def relative(self, c: Array) -> Array:
+        """(m,) the violation as a fraction of the law's own scale: the size of what cancels in each function at c.
+
+        Infinite where c, or the law at c, is not a number.
+        """
+        xp = array_namespace(c)
+        if hasattr(self, "equality") or hasattr(self, "inequality"):
+            worst = peak(fraction(violation(self, c), self.scales(c)))
+        else:
+            worst = self.residual(c)
+        good = xp.isfinite(peak(c)) & ~xp.isnan(worst)
+        return xp.where(good, worst, xp.full_like(worst, xp.inf))
+
+    def scales(self, c: Array) -> Array:
+        """(m, P + R) the size of the terms of each function at c, as far as its derivatives tell."""
+        _, jacobian, _ = constraints(self, c)
+        return HIDDEN * roundoff(jacobian, c)
+
+    def contains(self, c: Array, tol: float = TOL) -> Array:
+        """(m,) whether each row satisfies the law to `tol` of the law's own scale (single precision: to what it can hold)."""
+        return self.relative(c) <= tolerance(c, tol)
+
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        """Told to every set by the estimator: the output metric, (T,) or (T, T), which tubes may measure in; None: Euclidean."""
+        return self
+
+    def law_residual(self, c: Array) -> Array:
+        """(m,) violation of the law without its relaxations."""
+        return self.residual(c)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """n points of the set (not uniform unless said so)."""
@@ -76,6 +146,20 @@ class ConstraintSet(BaseEstimator):
     def _complete_rows(self, Y: Array) -> np.ndarray:
         Y = to_numpy(Y)
         return Y[~np.isnan(Y).any(axis=1)]
+
+
+def tolerance(c: Array, tol: float = TOL) -> float:
+    """tol, or a hundred roundings where the numbers of c are coarser than that."""
+    return max(tol, 100 * float(array_namespace(c).finfo(c.dtype).eps))
+
+
+def fraction(violated: Array, scale: Array) -> Array:
+    """violated / scale, with 0 / 0 = 0, x / 0 = inf and inf / anything = inf."""
+    xp = array_namespace(violated)
+    usable = (scale > 0) & xp.isfinite(scale) & xp.isfinite(violated)
+    ratio = xp.where(usable, violated, xp.ones_like(violated)) / xp.where(usable, scale, xp.ones_like(scale))
+    ratio = xp.where(usable, ratio, xp.full_like(ratio, xp.inf))
+    return xp.where(violated == 0, xp.zeros_like(ratio), ratio)
 
 
 def check_width(name: str, expected: int, n_tasks: int) -> None:

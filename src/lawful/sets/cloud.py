@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
 from lawful._array import Array, like, to_numpy
-from lawful.sets.base import ConstraintSet, check_width
+from lawful.sets.base import ConstraintSet, check_width, fraction
 
 TREE_DIMENSION = 12  # beyond this a k-d tree visits most points and a matrix product is faster
 
@@ -45,11 +45,25 @@ class PointCloud(ConstraintSet):
 
     def residual(self, c: Array) -> Array:
         """Distance to the nearest point."""
+        return like(self._near(c)[0], c)
+
+    def relative(self, c: Array) -> Array:
+        """Distance to the nearest point, as a fraction of that point's length."""
+        distance, point = self._near(c)
+        return fraction(like(distance, c), like(np.linalg.norm(point, axis=1), c))
+
+    def _near(self, c: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Distance to the nearest point, and that point; infinite where c is not finite."""
         queries = np.asarray(to_numpy(c), np.float64)
+        good = np.asarray(np.isfinite(queries).all(axis=1))
+        safe = np.where(good[:, None], queries, 0.0)
         if self.tree_ is not None:
-            return like(self.tree_.query(queries)[0], c)
-        found = self.points_[pairwise_distances_argmin(queries, self.points_)]
-        return like(np.sqrt(((queries - found) ** 2).sum(axis=1)), c)
+            found = self.points_[self.tree_.query(safe)[1]]
+        elif len(safe):
+            found = self.points_[pairwise_distances_argmin(safe, self.points_)]
+        else:
+            found = safe
+        return np.where(good, np.linalg.norm(safe - found, axis=1), np.inf), found
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """Points drawn uniformly with replacement."""

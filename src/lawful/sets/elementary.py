@@ -19,6 +19,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import solve_small
 from lawful.losses.objective import positive_part_center
 from lawful.sets.base import ConstraintSet, check_width
+from lawful.sets.cones import Cone
 
 FLAT = 1e-12  # curvature below this fraction of the largest weight is rounding noise
 
@@ -37,6 +38,7 @@ class Reals(ConstraintSet):
     """R^T: no law at all. Decoding over it is single-task learning."""
 
     convex = True
+    unbounded = True
 
     def project(self, b: Array, a: Array) -> Array:
         """b/a where a > 0; where a <= 0 there is no minimiser and 0 is returned."""
@@ -47,6 +49,9 @@ class Reals(ConstraintSet):
 
     def interval(self, t: int) -> tuple[float, float]:
         return -np.inf, np.inf
+
+    def cones(self) -> list[Cone]:
+        return []
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return check_random_state(random_state).standard_normal((n, self.n_tasks_))
@@ -99,6 +104,24 @@ class Box(ConstraintSet):
     def curvature(self, c: Array, nu: Array) -> Array:
         return constant_rows(np.zeros((self.n_tasks_, self.n_tasks_)), c)
 
+    def scales(self, c: Array) -> Array:
+        """The larger of an output's finite bounds; where that is 0, the output itself."""
+        xp = array_namespace(c)
+        bounds = np.abs(np.stack([self.lower_, self.upper_]))
+        size = like(np.max(np.where(np.isfinite(bounds), bounds, 0.0), axis=0), c)
+        size = xp.where(size > 0, size, abs(c))
+        return xp.concat([take_columns(size, which) for which in self._finite()], axis=1)
+
+    def cones(self) -> list[Cone]:
+        eye = np.eye(self.n_tasks_)
+        below, above = self._finite()
+        matrix, offset = np.concatenate([-eye[below], eye[above]]), np.concatenate([-self.lower_[below], self.upper_[above]])
+        return [Cone("nonnegative", matrix, offset)] if len(offset) else []
+
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return not (np.isfinite(self.lower_).all() and np.isfinite(self.upper_).all())
+
     def nearest(self, c: Array) -> Array:
         return array_namespace(c).clip(c, like(self.lower_, c)[None, :], like(self.upper_, c)[None, :])
 
@@ -139,6 +162,10 @@ class Affine(ConstraintSet):
     def __init__(self, A: Any, b: Any = 0.0) -> None:
         self.A, self.b = A, b
 
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return bool(self.null_.shape[1])
+
     def _learn(self, Y: Array) -> None:
         A = np.atleast_2d(np.asarray(self.A, dtype=np.float64))
         b = np.asarray(self.b, dtype=np.float64)
@@ -148,21 +175,34 @@ class Affine(ConstraintSet):
         if not (np.isfinite(A).all() and np.isfinite(b).all() and A.any()):
             raise ValueError("Affine: A and b must be finite and A not zero; Reals() has no equations")
         b = np.broadcast_to(b, (A.shape[0],))
+        empty = ~A.any(axis=1)
+        if (b[empty] != 0).any():
+            raise ValueError("Affine is an empty set: a row of A is zero and its b is not; drop that row")
+        A, b = A[~empty], b[~empty]
+        given, sides = A, b
+        length = np.abs(A).max(axis=1)  # equations in grams and in tonnes count alike
+        A, b = A / length[:, None], b / length
         U, s, Vt = np.linalg.svd(A)
         rank = int(np.sum(s > max(A.shape) * np.finfo(float).eps * s[0]))
         self.basis_, self.null_ = Vt[:rank], Vt[rank:].T
         self.origin_ = self.basis_.T @ ((U[:, :rank].T @ b) / s[:rank])
-        if np.max(np.abs(A @ self.origin_ - b)) > 1e-9 * max(1.0, np.max(np.abs(b))):
+        if (np.abs(A @ self.origin_ - b) > 1e-9 * (np.abs(A) @ np.abs(self.origin_) + np.abs(b))).any():
             raise ValueError("Affine is an empty set: its equations contradict each other; drop or relax some")
         # The equations keep the user's own rows and units, but only independent ones: their Jacobian has full rank.
         independent = np.sort(linalg.qr(A.T, mode="r", pivoting=True)[1][:rank])
-        self.A_, self.b_ = A[independent], b[independent]
+        self.A_, self.b_ = given[independent], sides[independent]
 
     def equality(self, c: Array) -> Array:
         return c @ like(self.A_.T, c) - like(self.b_, c)
 
     def equality_jacobian(self, c: Array) -> Array:
         return constant_rows(self.A_, c)
+
+    def scales(self, c: Array) -> Array:
+        return abs(c) @ like(np.abs(self.A_.T), c) + like(np.abs(self.b_), c)
+
+    def cones(self) -> list[Cone]:
+        return [Cone("zero", self.A_, self.b_)]
 
     def curvature(self, c: Array, nu: Array) -> Array:
         return constant_rows(np.zeros((self.n_tasks_, self.n_tasks_)), c)

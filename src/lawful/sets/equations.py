@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import sympy
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from lawful._array import Array, take_rows, to_numpy
+from lawful._array import Array, array_namespace, take_rows, to_numpy
 from lawful.sets.base import ConstraintSet
-from lawful.sets.parser import parse
+from lawful.sets.laws.law import compile_law
+from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.restore import restore
-from lawful.sets.systems import ALLOWED, CallableSystem, SymbolicSystem
-
-SYMPY_RELATIONS: dict[type, tuple[str, int]] = {
-    sympy.Eq: ("=", 1), sympy.Le: ("<=", 1), sympy.Lt: ("<=", 1), sympy.Ge: ("<=", -1), sympy.Gt: ("<=", -1),
-}  # fmt: skip
+from lawful.sets.systems import CallableSystem, CompiledSystem
 
 
 def _has(kind: str) -> Callable[[Any], bool]:
@@ -72,64 +67,30 @@ class Equations(ConstraintSet):
 
         `inputs` may be any list of names; without it the inputs x1, x2, ... up to the highest one used are known.
         """
-        Y = to_numpy(Y)
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         self._X: Array | None = None
         if (self.equations is None) == (self.gamma is None and self.slack is None):
             raise ValueError(
                 "Equations needs either equations (strings or sympy) or callables (gamma=, slack=), one of the two"
             )
-        self.starts_ = self._starts(Y)
         if self.equations is None:
             self.system_: Any = CallableSystem(
-                {"=": self.gamma, "<=": self.slack}, {"=": self.jacobian, "<=": self.slack_jacobian}
+                {"=": self.gamma, "<=": self.slack}, {"=": self.jacobian, "<=": self.slack_jacobian}, self.spread_
             )
             if not self.system_.depends_on_x:
                 self.system_.check(self._probe(), None)
         else:
-            self.system_ = self._symbolic(outputs, inputs)
+            self.system_ = self._compile(X, outputs, inputs)
         return self
 
-    def _symbolic(self, outputs: list[str] | None, inputs: list[str] | None) -> SymbolicSystem:
-        y = [sympy.Symbol(f"y{t + 1}", real=True) for t in range(self.n_tasks_)]
+    def _compile(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
         given = self.equations
         items = list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
-        n_inputs = len(inputs) if inputs is not None else _highest_input(items)
-        x = [sympy.Symbol(f"x{j + 1}", real=True) for j in range(n_inputs)]
-        # Column names win over y1, y2, ...: a table whose columns are called y2, y1 means what it says.
-        names = {str(s): s for s in (*x, *y)}
-        names |= dict(zip(inputs or [], x)) | dict(zip(outputs or [], y))
-        clash = set(inputs or []) & set(outputs or [])
-        if clash:
-            raise ValueError(f"Equations: {sorted(clash)} name both an input and an output; rename one of the columns")
-        relations: list[tuple[sympy.Expr, str]] = []
+        width = len(inputs) if inputs is not None else highest_input(items) if X is None else int(X.shape[1])
+        names = resolve(self.n_tasks_, width, outputs, inputs)
         for item in items:
-            for expression, kind in parse(item, names) if isinstance(item, str) else _from_sympy(item, names):
-                if not expression.free_symbols & set(y):
-                    raise ValueError(
-                        f"Equations: {item!s} does not constrain any output; known outputs: {', '.join(map(str, y))}"
-                    )
-                relations.append((expression, kind))
-        if not relations:
-            raise ValueError("Equations: the list of equations is empty; give at least one, or use Reals()")
-        return SymbolicSystem(relations, y, x)
-
-    def _starts(self, Y: np.ndarray) -> np.ndarray:
-        """Up to 256 training outputs as starts for the search; gaps are filled from the same column."""
-        rng = np.random.default_rng(0)
-        seen = np.isfinite(Y)
-        columns = [Y[seen[:, t], t] if seen[:, t].any() else np.zeros(1) for t in range(self.n_tasks_)]
-        self.location_ = np.array([c.mean() for c in columns])
-        spread = np.array([c.std() for c in columns])
-        self.spread_ = np.where(spread > 1e-12 * np.abs(self.location_), spread, np.where(spread == 0, 1.0, spread))
-        if not len(Y):
-            return np.zeros((0, self.n_tasks_))
-        rows = rng.permutation(len(Y))[:256]
-        picked = Y[rows].copy()
-        for t, column in enumerate(columns):
-            gaps = ~seen[rows, t]
-            picked[gaps, t] = rng.choice(column, gaps.sum())
-        return picked
+            check_used(item, names)
+        return compile_law(items, names.known, self.n_tasks_, width)
 
     def _probe(self) -> np.ndarray:
         rng = np.random.default_rng(0)
@@ -138,14 +99,14 @@ class Equations(ConstraintSet):
     # ------------------------------------------------------------------ the set for given inputs
 
     @property
-    def depends_on_x(self) -> bool:
+    def depends_on_x(self) -> bool:  # type: ignore[override]
         return bool(self.system_.depends_on_x)
 
     def at(self, X: Array) -> Equations:
         if not self.depends_on_x:
             return self
-        if isinstance(self.system_, SymbolicSystem) and X.shape[1] < len(self.system_.x):
-            raise ValueError(f"Equations use input x{len(self.system_.x)}, but X has {X.shape[1]} columns")
+        if isinstance(self.system_, CompiledSystem) and X.shape[1] < self.system_.n_inputs:
+            raise ValueError(f"Equations use input x{self.system_.n_inputs}, but X has {X.shape[1]} columns")
         bound = copy.copy(self)
         bound._X = X
         if isinstance(self.system_, CallableSystem) and not self.system_.sizes["="] + self.system_.sizes["<="] and len(X):
@@ -182,6 +143,11 @@ class Equations(ConstraintSet):
     def inequality_jacobian(self, c: Array) -> Array:
         return self.system_.jacobian("<=", c, self._X)
 
+    def scales(self, c: Array) -> Array:
+        """The size of the terms of each relation, as it is written; of a callable, what its derivatives tell."""
+        parts = [self.system_.scales(kind, c, self._X) for kind in ("=", "<=") if self.system_.count(kind)]
+        return parts[0] if len(parts) == 1 else array_namespace(c).concat(parts, axis=1)
+
     def curvature(self, c: Array, nu: Array) -> Array:
         """(m, T, T) sum over all functions, equalities first, of nu_p times their Hessian."""
         n = self.system_.count("=")
@@ -203,7 +169,7 @@ class Equations(ConstraintSet):
         for _ in range(10):
             wide = self.location_ + self.spread_ * rng.uniform(-2.5, 2.5, (n, self.n_tasks_))
             c, _ = restore(self, wide, self.spread_)
-            good = self.residual(c) <= 1e-8
+            good = self.contains(c)
             if self._X is not None:
                 if n != self._X.shape[0]:
                     raise ValueError(f"Equations bound to {self._X.shape[0]} inputs give that many samples, not {n}")
@@ -212,34 +178,3 @@ class Equations(ConstraintSet):
             if sum(map(len, found)) >= n:
                 return np.concatenate(found)[:n]
         raise ValueError(f"Equations: found {sum(map(len, found))} of {n} points; the set may be empty")
-
-
-def _highest_input(items: list[Any]) -> int:
-    """Without a table of inputs: x1 ... xk are known, k the highest one that is mentioned."""
-    mentioned = [
-        int(k) for item in items for k in re.findall(r"(?<![A-Za-z0-9_`])x([1-9][0-9]{0,3})(?![A-Za-z0-9_`])", str(item))
-    ]
-    return max(mentioned, default=0)
-
-
-def _from_sympy(item: Any, names: dict[str, sympy.Symbol]) -> list[tuple[sympy.Expr, str]]:
-    """A sympy relation, or an expression that is to be zero, in our own symbols."""
-    if isinstance(item, bool | sympy.logic.boolalg.BooleanAtom):
-        raise ValueError(f"Equations: an equation that is always {item} was given; does it mention the outputs?")
-    if not isinstance(item, sympy.Basic):
-        raise TypeError(f"Equations: {item!r} is a {type(item).__name__}; give strings, sympy relations or callables (gamma=)")
-    kind, sign = SYMPY_RELATIONS.get(type(item), ("=", 1))
-    expression = sign * (item.lhs - item.rhs) if type(item) in SYMPY_RELATIONS else item  # type: ignore[attr-defined]
-    unknown = sorted(str(s) for s in expression.free_symbols if str(s) not in names)
-    if unknown:
-        raise ValueError(f"Equations: unknown names {unknown} in {item}. Known names: {', '.join(names)}")
-    strange = {node for node in sympy.preorder_traversal(expression) if not _understood(node)}
-    if strange:
-        raise ValueError(f"Equations: {sorted(map(str, strange))} in {item} are not understood; use gamma= for them")
-    return [(expression.subs({s: names[str(s)] for s in expression.free_symbols}, simultaneous=True), kind)]
-
-
-def _understood(node: Any) -> bool:
-    if isinstance(node, sympy.Number | sympy.NumberSymbol):
-        return bool(node.is_finite)
-    return isinstance(node, sympy.Symbol | sympy.Add | sympy.Mul | sympy.Pow) or type(node) in ALLOWED

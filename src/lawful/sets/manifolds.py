@@ -11,6 +11,7 @@ needs when the weights a_t(x) of a row are equal. With unequal weights there is 
 
 from __future__ import annotations
 
+from itertools import product
 from math import isqrt
 from typing import Any
 
@@ -18,7 +19,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from lawful._array import Array, array_namespace, like
-from lawful.sets.base import ConstraintSet, check_width
+from lawful.sets.base import ConstraintSet, check_width, fraction
+from lawful.sets.cones import Cone
 from lawful.sets.elementary import take_columns
 
 
@@ -82,6 +84,10 @@ class Stiefel(ConstraintSet):
         inner = (N + xp.matrix_transpose(N))[:, None, :, None, :]
         return xp.reshape(like(np.eye(n), c)[None, :, None, :, None] * inner, (c.shape[0], n * p, n * p))
 
+    def scales(self, c: Array) -> Array:
+        """Columns have length 1."""
+        return array_namespace(c).ones_like(self.equality(c))
+
     def tangent(self, c: Array, v: Array) -> Array:
         """v - R sym(R'v)."""
         R, V = self._matrix(c), self._matrix(v)
@@ -90,6 +96,13 @@ class Stiefel(ConstraintSet):
     def retract(self, c: Array, v: Array) -> Array:
         """The polar retraction: it stays in the component of R, since R + v has the orientation of R."""
         return self.nearest(c + v)
+
+    def turned(self, c: Array) -> list[Array]:
+        """nearest(c) with pairs of its singular directions turned round: U D V', D = diag(+-1) with two entries -1."""
+        U, _, Vh = array_namespace(c).linalg.svd(self._matrix(c), full_matrices=False)
+        pairs = [(i, j) for j in range(self.p_) for i in range(j)]
+        signs = [np.where(np.isin(np.arange(self.p_), pair), -1.0, 1.0) for pair in pairs]
+        return [self.nearest(self._flat((U * like(d, c)[None, None, :]) @ Vh)) for d in signs]
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """Uniform (Haar): the polar factor of a Gaussian matrix."""
@@ -112,6 +125,45 @@ class Rotations(Stiefel):
         xp = array_namespace(c)
         return xp.maximum(xp.max(xp.abs(self.equality(c)), axis=1), xp.abs(xp.linalg.det(self._matrix(c)) - 1))
 
+    def inequality(self, c: Array) -> Array:
+        """1/2 - det R: det R = 1 would repeat what R'R = I says already, but must not be -1."""
+        return 0.5 - array_namespace(c).linalg.det(self._matrix(c))[:, None]
+
+    def inequality_jacobian(self, c: Array) -> Array:
+        """Minus the matrix of cofactors."""
+        xp = array_namespace(c)
+        R, n = self._matrix(c), self.n_
+        keep = [[k for k in range(n) if k != i] for i in range(n)]
+        cofactors = [
+            (-1.0) ** (i + j) * xp.linalg.det(take_columns(xp.matrix_transpose(take_columns(R, keep[i])), keep[j]))
+            if n > 1
+            else xp.ones_like(c[:, 0])
+            for i in range(n)
+            for j in range(n)
+        ]
+        return -xp.stack(cofactors, axis=1)[:, None, :]
+
+    def curvature(self, c: Array, nu: Array) -> Array:
+        """That of the equations, minus nu_last times the Hessian of the determinant: its minors of order n - 2."""
+        xp = array_namespace(c)
+        R, n = self._matrix(c), self.n_
+        total = super().curvature(c, nu[:, :-1])
+        if n == 1 or not bool(xp.any(nu[:, -1] != 0)):
+            return total
+        columns = [xp.zeros_like(c[:, 0])] * n**4
+        for i, k, j, l in product(range(n), repeat=4):
+            if i == k or j == l:
+                continue
+            sign = (-1.0) ** (i + j + (k - (k > i)) + (l - (l > j)))
+            rows, cols = ([t for t in range(n) if t not in pair] for pair in ((i, k), (j, l)))
+            minor = take_columns(xp.matrix_transpose(take_columns(R, rows)), cols)
+            columns[((i * n + j) * n + k) * n + l] = sign * (xp.linalg.det(minor) if rows else xp.ones_like(c[:, 0]))
+        return total - nu[:, -1, None, None] * xp.reshape(xp.stack(columns, axis=1), (c.shape[0], n * n, n * n))
+
+    def scales(self, c: Array) -> Array:
+        xp = array_namespace(c)
+        return xp.concat([super().scales(c), xp.ones_like(c[:, :1])], axis=1)
+
     def nearest(self, c: Array) -> Array:
         xp = array_namespace(c)
         U, _, Vh = xp.linalg.svd(self._matrix(c), full_matrices=False)
@@ -129,6 +181,7 @@ class PositiveSemidefinite(ConstraintSet):
     """
 
     convex = True
+    unbounded = True
 
     def __init__(self, n: int | None = None, packed: bool = False, floor: float = 0.0) -> None:
         self.n, self.packed, self.floor = n, packed, floor
@@ -146,9 +199,7 @@ class PositiveSemidefinite(ConstraintSet):
     def _matrix(self, c: Array) -> Array:
         n = self.n_
         if self.packed:
-            where = np.zeros((n, n), dtype=np.int64)
-            where[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-            c = take_columns(c, np.maximum(where, where.T).reshape(-1))
+            c = take_columns(c, self._flat_places().reshape(-1))
         return array_namespace(c).reshape(c, (c.shape[0], n, n))
 
     def _flat(self, M: Array) -> Array:
@@ -188,11 +239,47 @@ class PositiveSemidefinite(ConstraintSet):
         return self._flat(S)
 
     def residual(self, c: Array) -> Array:
-        """The larger of the asymmetry and of floor - lambda_min."""
+        """The larger of the asymmetry and of floor - lambda_min; infinite where c is not finite."""
         xp = array_namespace(c)
-        M = self._matrix(c)
+        finite = xp.all(xp.isfinite(c), axis=1)
+        M = self._matrix(xp.where(finite[:, None], c, xp.zeros_like(c)))
         skew = xp.max(xp.abs(M - xp.matrix_transpose(M)), axis=(1, 2))
-        return xp.maximum(skew, self.floor - xp.min(xp.linalg.eigvalsh(_symmetric(M)), axis=1))
+        off = xp.maximum(skew, self.floor - xp.min(xp.linalg.eigvalsh(_symmetric(M)), axis=1))
+        return xp.where(finite, xp.where(off > 0, off, xp.zeros_like(off)), xp.full_like(off, xp.inf))
+
+    def relative(self, c: Array) -> Array:
+        """As a fraction of the largest entry."""
+        xp = array_namespace(c)
+        off, size = self.residual(c), xp.maximum(xp.max(abs(c), axis=1), xp.full_like(c[:, 0], abs(self.floor)))
+        return xp.where(xp.isfinite(off), fraction(off, size), off)
+
+    def cones(self) -> list[Cone]:
+        """S - floor I in the semidefinite cone, and S = S' where both triangles are outputs."""
+        n, T = self.n_, self.n_tasks_
+        places = self._flat_places()
+        rows, offset = [], []
+        for j in range(n):
+            for i in range(j + 1):
+                row = np.zeros(T)
+                for entry in (places[i, j], places[j, i]):
+                    row[entry] += 0.5 * (1.0 if i == j else 2**0.5)
+                rows.append(-row)
+                offset.append(-float(self.floor) if i == j else 0.0)
+        cones = [Cone("semidefinite", np.array(rows), np.array(offset))]
+        if not self.packed and n > 1:
+            above, below = np.triu_indices(n, 1)
+            skew, each = np.zeros((len(above), T)), np.arange(len(above))
+            skew[each, places[above, below]], skew[each, places[below, above]] = 1.0, -1.0
+            cones.append(Cone("zero", skew, np.zeros(len(above))))
+        return cones
+
+    def _flat_places(self) -> np.ndarray:
+        """(n, n) which output holds each entry."""
+        if not self.packed:
+            return np.arange(self.n_**2).reshape(self.n_, self.n_)
+        where = np.zeros((self.n_, self.n_), dtype=np.int64)
+        where[np.triu_indices(self.n_)] = np.arange(self.n_ * (self.n_ + 1) // 2)
+        return np.maximum(where, where.T)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """floor I plus a Wishart matrix of random rank, so that the boundary is visited."""

@@ -1,154 +1,244 @@
-"""From "y1**2 + y2**2 = 1" to sympy, through a whitelist over Python's `ast`.
+"""From "y1**2 + y2**2 = 1" to a graph of expressions, by one pass over the text.
 
-A user's string is never evaluated: only numbers, known names, + - * / **, comparisons and a fixed list of functions
-are understood, everything else is refused with the reason. Powers of plain numbers are computed in floating point, so
-that "9**9**9" is an overflow error and not an endless computation.
+The language is small: numbers, names (in backticks when they are not plain ones), + - * / **, parentheses, the functions
+below and comparisons, with the precedence that they have in Python. Tokens come from one regular expression, and two
+stacks (operators and operands) replace recursion, so that time and memory grow with the length of the text alone.
+Nothing is ever evaluated but arithmetic on numbers, in floating point: "9**9**9" is an overflow error.
+
+Limits, checked before or while reading: MAX_LENGTH characters, MAX_DEPTH parentheses, functions, powers and signs inside
+each other, MAX_NODES different sub-expressions, MAX_EXPONENT for numbers as exponents, constants that a float can hold.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from typing import NoReturn
 
-import sympy
+from lawful.sets.laws.graph import UNARY, Draft, Graph, LawError, Sum
 
-FUNCTIONS = {
-    "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan, "asin": sympy.asin, "acos": sympy.acos, "atan": sympy.atan,
-    "atan2": sympy.atan2, "sinh": sympy.sinh, "cosh": sympy.cosh, "tanh": sympy.tanh, "exp": sympy.exp,
-    "log": sympy.log, "sqrt": sympy.sqrt, "abs": sympy.Abs,
-}  # fmt: skip
+FUNCTIONS = {name: 1 for name in UNARY if name not in ("sign", "inv")} | {"atan2": 2}
 CONSTANTS = {"pi": math.pi}
-MAX_LENGTH, MAX_DEPTH = 20_000, 60
+MAX_LENGTH, MAX_DEPTH = 200_000, 200
 
-Relation = tuple[sympy.Expr, str]  # (expression, "=" for expression = 0 or "<=" for expression <= 0)
+Variable = tuple[str, int]  # ("y", t) or ("x", j), counted from 0
+Relation = tuple[Sum, str]  # (expression, "=" for expression = 0 or "<=" for expression <= 0)
+
+TOKEN = re.compile(
+    r"(?P<space>[ \t\f]+|\#[^\n]*)|(?P<line>[\r\n]+)"
+    r"|(?P<number>(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<function>[^\W\d]\w*)(?=[ \t]*\()|(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`\n]+)`"
+    r"|(?P<compare><=|>=|==|[<>=≤≥])|(?P<operator>\*\*|[-+*/(),−])"
+)
+COMPARISONS = {"=": "=", "==": "=", "<=": "<=", "<": "<=", "≤": "<=", ">=": ">=", ">": ">=", "≥": ">="}
+BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "sign": 3, "**": 4}
+HINT = "write it like 'y1**2 + y2**2 = 1' or '0 <= y1 <= 3'"
 
 
-def parse(text: str, names: Mapping[str, sympy.Symbol]) -> list[Relation]:
-    """The relations of one string, such as "0 <= y1 <= 3" (two of them). `names` maps known names to symbols."""
+def parse(text: str, names: Mapping[str, Variable], graph: Graph | None = None) -> list[Relation]:
+    """The relations of one string, such as "0 <= y1 <= 3" (two of them). `names` maps known names to variables."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"Equations: a string of {len(text)} characters is too long (at most {MAX_LENGTH})")
-    source, quoted = _unquote(text)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd numerals ('1if') warn; the error that follows is enough
-            tree = ast.parse(source.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"Equations: cannot read {text!r}; write it like 'y1**2 + y2**2 = 1' or '0 <= y1 <= 3'") from error
-    builder = _Builder(text, {**names, **{key: names[name] for key, name in quoted.items() if name in names}}, quoted)
-    body = tree.body
-    if not isinstance(body, ast.Compare):
-        raise ValueError(f"Equations: {text!r} has no '=', '<=' or '>='; write for instance '{text.strip()} = 0'")
-    sides = [builder.build(side) for side in (body.left, *body.comparators)]
-    return [_relation(text, left, op, right) for left, op, right in zip(sides, body.ops, sides[1:])]
+    return _Reader(text.strip(), names, Graph() if graph is None else graph).relations()
 
 
-def _relation(text: str, left: sympy.Expr, op: ast.cmpop, right: sympy.Expr) -> Relation:
-    if isinstance(op, ast.Eq):
-        relation = (left - right, "=")
-    elif isinstance(op, ast.LtE | ast.Lt):  # a closed set: '<' means '<=' (errata: C must be closed)
-        relation = (left - right, "<=")
-    elif isinstance(op, ast.GtE | ast.Gt):
-        relation = (right - left, "<=")
-    else:
-        raise ValueError(f"Equations: {text!r} uses a comparison that is not understood; use =, <= or >=")
-    return relation
+class _Reader:
+    """One pass over the tokens: `operators` and `operands` are the two stacks."""
 
+    def __init__(self, text: str, names: Mapping[str, Variable], graph: Graph) -> None:
+        self.text, self.names, self.graph = text, names, graph
+        self.operands: list[Draft] = []
+        self.operators: list[str] = []  # an operator, "(", or a function's name followed by "("
+        self.calls: list[list[int]] = []  # for each open parenthesis: [arguments seen], empty where it is not a call
+        self.depth = 0  # parentheses, powers and signs on the stack
+        self.sides: list[Sum] = []
+        self.kinds: list[str] = []
 
-def _unquote(text: str) -> tuple[str, dict[str, str]]:
-    """Single '=' becomes '==', unicode comparisons their ASCII form, and `any name` in backticks a plain identifier."""
-    text = text.replace("≤", "<=").replace("≥", ">=").replace("−", "-")
-    if "^" in text:
-        raise ValueError(f"Equations: {text!r} uses '^'; write powers with '**'")
-    quoted: dict[str, str] = {}
+    def refuse(self, reason: str) -> NoReturn:
+        raise ValueError(f"Equations: {_short(self.text)} {reason}")
 
-    def replace(match: re.Match[str]) -> str:
-        key = f"_quoted_{len(quoted)}"
-        quoted[key] = match.group(1)
-        return key
+    def relations(self) -> list[Relation]:
+        try:
+            self._read()
+            pairs = zip(self.sides, self.kinds, self.sides[1:])
+            return [self._relation(left, kind, right) for left, kind, right in pairs]
+        except LawError as error:
+            self.refuse(str(error))
 
-    text = re.sub(r"`([^`]+)`", replace, text)
-    return re.sub(r"(?<![<>=!])=(?!=)", "==", text), quoted
+    def _relation(self, left: Sum, kind: str, right: Sum) -> Relation:
+        """A closed set: '<' means '<=' (errata: C must be closed)."""
+        if kind == ">=":
+            left, right = right, left
+        return self.graph.add(left.copy(), right.copy(), -1.0), "=" if kind == "=" else "<="
 
+    # ------------------------------------------------------------------ tokens
 
-class _Builder:
-    """One pass over the whitelisted nodes."""
+    def _read(self) -> None:
+        position, complete = 0, False  # complete: an operand has just ended, an operator must follow
+        while position < len(self.text):
+            token = TOKEN.match(self.text, position)
+            if token is None:
+                self._strange(position)
+            kind, word = token.lastgroup, token.group(token.lastgroup or 0)
+            position = token.end()
+            if kind == "space" or (kind == "line" and self.calls):
+                continue
+            if kind == "line":
+                self.refuse("has several lines; give a list with one string for each equation")
+            if kind == "compare":
+                self._compare(word, complete)
+                complete = False
+            elif kind == "operator":
+                complete = self._operator("-" if word == "−" else word, complete)
+            else:
+                if complete:
+                    self.refuse(f"has {word[:40]!r} where an operator is expected; {HINT}")
+                complete = self._operand(str(kind), word, self.text[position : position + 1])
+        self._end_of_side(complete)
+        if not self.kinds:
+            self.refuse(
+                f"has no '=', '<=' or '>='; write for instance '{self.text[:40]} = 0'" if self.sides else f"is empty; {HINT}"
+            )
 
-    def __init__(self, text: str, names: Mapping[str, sympy.Symbol], quoted: Mapping[str, str]) -> None:
-        self.text, self.names, self.quoted = text, names, quoted
+    def _strange(self, position: int) -> NoReturn:
+        rest = self.text[position:]
+        if rest[0] == "^":
+            self.refuse("uses '^'; write powers with '**'")
+        if rest[0] == "`":
+            self.refuse("has a backtick that is not closed; names with odd characters stand between two of them")
+        if rest[:2] == "!=":
+            self.refuse("uses a comparison that is not understood; use =, <= or >=")
+        self.refuse(f"contains {rest[0]!r}, which is not allowed; use numbers, names, + - * / **, {', '.join(FUNCTIONS)}")
 
-    def build(self, node: ast.AST, depth: int = 0) -> sympy.Expr:
-        if depth > MAX_DEPTH:
-            raise ValueError(f"Equations: {self.text[:60]!r}... is nested more than {MAX_DEPTH} levels deep")
-        if isinstance(node, ast.Constant):
-            return self._number(node.value)
-        if isinstance(node, ast.Name):
-            return self._name(node.id)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-            operand = self.build(node.operand, depth + 1)
-            return -operand if isinstance(node.op, ast.USub) else operand
-        if isinstance(node, ast.BinOp):
-            return self._binary(node.op, self.build(node.left, depth + 1), self.build(node.right, depth + 1))
-        if isinstance(node, ast.Call):
-            return self._call(node, depth)
-        if isinstance(node, ast.Compare):
-            raise ValueError(f"Equations: {self.text!r} compares inside an expression; put each comparison in its own string")
-        raise ValueError(
-            f"Equations: {self.text!r} contains {type(node).__name__}, which is not allowed; "
-            f"use numbers, names, + - * / **, {', '.join(FUNCTIONS)}"
-        )
+    def _operand(self, kind: str, word: str, following: str) -> bool:
+        if kind == "number":
+            if following.isidentifier():
+                self.refuse(f"has a letter right after the number {word[:40]}; products are written with '*'")
+            self.operands.append(Sum(self._number(word)))
+        elif kind == "function":
+            if word not in FUNCTIONS:
+                self.refuse(f"cannot call {word[:40]!r}; known: {', '.join(FUNCTIONS)} (products are written with '*')")
+            self.operators.append(word)
+            return False
+        else:
+            self.operands.append(self._name(word))
+        return True
 
-    def _number(self, value: object) -> sympy.Expr:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"Equations: {value!r} in {self.text!r} is not a finite number")
-        if isinstance(value, int) and abs(value) < 2**53:
-            return sympy.Integer(value)
-        return sympy.Float(float(value), 17)
+    def _number(self, word: str) -> float:
+        try:
+            value = float(word)
+        except ValueError:
+            self.refuse(f"has a number that cannot be read: {word[:40]!r}")
+        if not math.isfinite(value):
+            self.refuse(f"has {word[:40]!r}, which is not a finite number")
+        return value
 
-    def _name(self, name: str) -> sympy.Expr:
+    def _name(self, name: str) -> Sum:
         if name in self.names:
-            return self.names[name]
+            return self.graph.variable(*self.names[name])
         if name in CONSTANTS:
-            return sympy.Float(CONSTANTS[name], 17)
-        shown = self.quoted.get(name, name)
-        known = sorted(str(n) for n in self.names if not str(n).startswith("_quoted_"))
-        close = get_close_matches(shown, known, n=1)
+            return Sum(CONSTANTS[name])
+        known = sorted(map(str, self.names))
+        close = get_close_matches(name[:100], known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise ValueError(f"Equations: unknown name {shown!r} in {self.text!r}{hint} Known names: {', '.join(known)}")
+        shown = ", ".join(known[:50]) + (", ..." if len(known) > 50 else "")
+        raise ValueError(f"Equations: unknown name {name[:100]!r} in {_short(self.text)}{hint} Known names: {shown}")
 
-    def _binary(self, op: ast.operator, left: sympy.Expr, right: sympy.Expr) -> sympy.Expr:
-        if isinstance(op, ast.Add):
-            return left + right
-        if isinstance(op, ast.Sub):
-            return left - right
-        if isinstance(op, ast.Mult):
-            return left * right
-        if isinstance(op, ast.Div):
-            if right == 0:
-                raise ValueError(f"Equations: {self.text!r} divides by zero")
-            return left / right
-        if isinstance(op, ast.Pow):
-            return self._power(left, right)
-        raise ValueError(f"Equations: {self.text!r} uses {type(op).__name__}, which is not allowed; use + - * / **")
+    # ------------------------------------------------------------------ operators
 
-    def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
-        if exponent.is_number and abs(float(exponent)) > 100:
-            raise ValueError(f"Equations: {self.text!r} has an exponent beyond 100")
-        if base.is_number and exponent.is_number:
-            try:
-                value = float(base) ** float(exponent)
-            except (OverflowError, ZeroDivisionError) as error:
-                raise ValueError(f"Equations: {self.text!r} overflows") from error
-            whole = base.is_Integer and exponent.is_Integer and value == int(value)  # y1**2**2 is y1**4, not y1**4.0
-            return self._number(int(value) if whole else value)
-        return base**exponent
+    def _operator(self, word: str, complete: bool) -> bool:
+        """Take an operator, a parenthesis or a comma; whether an operand is then complete."""
+        if word == "(":
+            if complete:
+                self.refuse("has '(' where an operator is expected; products are written with '*'")
+            called = bool(self.operators) and self.operators[-1] in FUNCTIONS
+            self.calls.append([1] if called else [])
+            self._deeper("(")
+        elif word in "),":
+            self._close(word, complete)
+        elif complete:
+            self._reduce(lambda top: BINDING[top] > BINDING[word] or (BINDING[top] == BINDING[word] and word != "**"))
+            self.operators.append(word)
+            if word == "**":
+                self._deeper()
+        elif word in "+-":
+            self._deeper("sign" if word == "-" else None)
+        else:
+            self.refuse(f"has {word!r} where a number or a name is expected; {HINT}")
+        return word == ")"
 
-    def _call(self, node: ast.Call, depth: int) -> sympy.Expr:
-        name = node.func.id if isinstance(node.func, ast.Name) else "?"
-        wanted = 2 if name == "atan2" else 1
-        if name not in FUNCTIONS or node.keywords or len(node.args) != wanted:
-            raise ValueError(f"Equations: cannot call {ast.unparse(node)!r} in {self.text!r}; known: {', '.join(FUNCTIONS)}")
-        return FUNCTIONS[name](*(self.build(arg, depth + 1) for arg in node.args))
+    def _deeper(self, push: str | None = None) -> None:
+        if push:
+            self.operators.append(push)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.refuse(f"is nested more than {MAX_DEPTH} levels deep (parentheses, functions, powers and signs)")
+
+    def _close(self, word: str, complete: bool) -> None:
+        if not self.calls:
+            self.refuse(f"has {word!r} without its '('")
+        if not complete:
+            self.refuse(f"has {word!r} where a number or a name is expected; {HINT}")
+        self._reduce(lambda top: True)
+        if word == ",":
+            if not self.calls[-1]:
+                self.refuse("has ',' outside of a function; give a list with one string for each equation")
+            self.calls[-1][0] += 1
+            return
+        self.operators.pop()
+        self.depth -= 1
+        call = self.calls.pop()
+        if call:
+            self._apply(self.operators.pop(), call[0])
+
+    def _apply(self, name: str, given: int) -> None:
+        wanted = FUNCTIONS[name]
+        if given != wanted:
+            self.refuse(f"cannot call {name!r} with {given} argument{'s' * (given > 1)}; it takes {wanted}")
+        arguments = self.operands[-wanted:]
+        del self.operands[-wanted:]
+        self.operands.append(self.graph.apply(name, *arguments))
+
+    def _compare(self, word: str, complete: bool) -> None:
+        if self.calls:
+            self.refuse("compares inside an expression; put each comparison in its own string")
+        if not complete:
+            self.refuse(f"has {word!r} where a number or a name is expected; {HINT}")
+        self._end_of_side(complete)
+        self.kinds.append(COMPARISONS[word])
+
+    def _end_of_side(self, complete: bool) -> None:
+        if self.calls:
+            self.refuse("has '(' without its ')'")
+        if not complete and (self.operators or self.kinds):
+            self.refuse(f"ends too early or lacks a side; {HINT}")
+        self._reduce(lambda top: True)
+        self.depth = 0
+        if self.operands:
+            self.sides.append(self.graph.as_sum(self.operands.pop()))
+
+    def _reduce(self, ready: Callable[[str], bool]) -> None:
+        """Carry out the operators on the stack, back to the last parenthesis, as long as they are `ready`."""
+        graph, operands = self.graph, self.operands
+        while self.operators and self.operators[-1] in BINDING and ready(self.operators[-1]):
+            operator, right = self.operators.pop(), operands.pop()
+            if operator == "sign":
+                self.depth -= 1
+                operands.append(graph.scale(right, -1.0))
+                continue
+            left = operands.pop()
+            if operator in "+-":
+                operands.append(graph.add(left, right, 1.0 if operator == "+" else -1.0))
+            elif operator == "*":
+                operands.append(graph.multiply(left, right))
+            elif operator == "/":
+                operands.append(graph.divide(left, right))
+            else:
+                self.depth -= 1
+                operands.append(graph.power(left, right))
+
+
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= 200 else f"{text[:200]!r}..."

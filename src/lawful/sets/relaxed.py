@@ -9,20 +9,22 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from lawful._array import Array, array_namespace, device_of
-from lawful.sets.base import ConstraintSet
-from lawful.sets.restore import restore
+from lawful._array import Array, array_namespace, like, take_rows
+from lawful.sets.base import ROUNDING, ConstraintSet, fraction, tolerance
+from lawful.sets.elementary import take_columns
+from lawful.sets.restore import settle
 
 
 class _Relaxed(ConstraintSet):
     """A set built around another one."""
 
     base: ConstraintSet
+    relaxed = True
 
     def fit(
         self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
     ) -> Self:
-        self.n_tasks_ = int(Y.shape[1])
+        self._look(Y)
         self._check()
         self.base_ = clone(self.base).fit(Y, X, outputs=outputs, inputs=inputs)
         return self
@@ -31,13 +33,24 @@ class _Relaxed(ConstraintSet):
         raise NotImplementedError
 
     @property
-    def depends_on_x(self) -> bool:
+    def depends_on_x(self) -> bool:  # type: ignore[override]
         return bool(getattr(self.base_, "depends_on_x", False))
+
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        self.metric_ = metric
+        self.base_.in_metric(metric)
+        return self
+
+    def law_residual(self, c: Array) -> Array:
+        """Of the exact law, which the relaxation lets go."""
+        return self.base_.law_residual(c)
 
     def around(self, base: ConstraintSet) -> Self:
         """This relaxation of a set that is fitted already, and bound to its inputs if it needs them: instead of `fit`."""
         self._check()
-        self.n_tasks_, self.base_ = base.n_tasks_, base  # type: ignore[attr-defined]
+        self.base_ = base
+        for known in ("n_tasks_", "version_", "location_", "spread_", "starts_"):
+            setattr(self, known, getattr(base, known))
         return self
 
     def _around(self, base: ConstraintSet) -> Self:
@@ -80,13 +93,40 @@ class Inflated(_Relaxed):
         if self.norm not in ("euclidean", "objective"):
             raise ValueError(f"Inflated: unknown norm {self.norm!r}; choose 'euclidean' or 'objective'")
 
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return self.delta == np.inf or bool(self.base_.unbounded)
+
     def residual(self, c: Array) -> Array:
-        """Distance beyond delta. In the norm of the objective only the decoder knows it; here it is Euclidean."""
+        """Distance beyond delta, in the units of delta.
+
+        With norm="objective" it is measured in the output metric of the estimator, which is the row's own as long as confidence
+        does not change with x; the decoder, which knows the row's weights, measures in those.
+        """
+        return self._beyond(c)[1]
+
+    def relative(self, c: Array) -> Array:
+        """The distance beyond delta, as a fraction of delta; points of the base set are inside."""
         xp = array_namespace(c)
-        if self.delta == xp.inf:
-            return xp.zeros_like(c[:, 0])
-        beyond = distance(self.base_, c) - self.delta
-        return xp.where(beyond > 1e-12 * (1 + self.delta), beyond, xp.zeros_like(beyond))
+        return xp.minimum(self._beyond(c)[0], self.base_.relative(c))
+
+    def _beyond(self, c: Array) -> tuple[Array, Array]:
+        if self.delta == np.inf:
+            zero = abs(0 * c[:, 0])
+            return array_namespace(c).where(zero == 0, zero, array_namespace(c).inf), zero
+        metric = getattr(self, "metric_", None) if self.norm == "objective" else None
+        near = near_point(self.base_, c, metric)
+        return self.measure(length(c - near, metric), length(c, metric))
+
+    def measure(self, distance: Array, size: Array) -> tuple[Array, Array]:
+        """`relative` and `residual` of points of length `size` that are so far from the base set; rounding is no violation."""
+        xp = array_namespace(distance)
+        size = self.delta + ROUNDING * size
+        beyond = xp.where(distance > self.delta, distance - self.delta, xp.zeros_like(distance))
+        off = fraction(beyond, size)
+        return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(
+            off <= tolerance(off), xp.zeros_like(beyond), beyond
+        )
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         if not np.isfinite(self.delta):
@@ -118,34 +158,74 @@ class Penalized(_Relaxed):
     def residual(self, c: Array) -> Array:
         return self.base_.residual(c)
 
-    def contains(self, c: Array, tol: float = 1e-8) -> Array:
+    def relative(self, c: Array) -> Array:
         """Every output is allowed, at a price; with mu = 0 only those of the base set."""
         xp = array_namespace(c)
-        return xp.ones(c.shape[0], dtype=xp.bool, device=device_of(c)) if self.mu > 0 else self.base_.contains(c, tol)
+        if self.mu == 0:
+            return self.base_.relative(c)
+        finite = xp.all(xp.isfinite(c), axis=1)
+        return xp.where(finite, xp.zeros_like(c[:, 0]), xp.full_like(c[:, 0], xp.inf))
+
+    @property
+    def unbounded(self) -> bool:  # type: ignore[override]
+        return self.mu > 0 or bool(self.base_.unbounded)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return self.base_.sample(n, random_state)
 
 
-def distance(C: Any, c: Array) -> Array:
-    """(m,) Euclidean distance from c to C; for sets known by equations an upper bound (the end of a descent to C)."""
+def length(r: Array, metric: Any = None) -> Array:
+    """(m,) |r|, Euclidean or in an output metric (T,) or (T, T)."""
+    xp = array_namespace(r)
+    if metric is None:
+        return xp.sqrt(xp.sum(r**2, axis=1))
+    M = like(metric, r)
+    square = xp.sum(r * (r * M if M.ndim == 1 else r @ M), axis=1)
+    return xp.sqrt(xp.where(square > 0, square, xp.zeros_like(square)))
+
+
+def near_point(C: Any, c: Array, metric: Any = None) -> Array:
+    """The point of C nearest to c, Euclidean or in an output metric; for sets known by functions a locally nearest one."""
     xp = array_namespace(c)
+    diagonal = xp.ones_like(c) if metric is None else like(metric if np.ndim(metric) == 1 else np.diag(metric), c) + 0 * c
+    full = metric is not None and np.ndim(metric) == 2
     if isinstance(C, Inflated):  # a tube around a tube
-        beyond = distance(C.base_, c) - C.delta
-        return xp.where(beyond > 0, beyond, xp.zeros_like(beyond))
-    if hasattr(C, "blocks_"):
-        parts = [distance(part, xp.take(c, xp.asarray(idx, device=device_of(c)), axis=1)) ** 2 for part, idx in C.blocks_]
-        return xp.sqrt(sum(parts[1:], start=parts[0]))
+        near = near_point(C.base_, c, metric)
+        away = length(c - near, metric)
+        share = xp.where(away > C.delta, C.delta / xp.where(away > 0, away, xp.ones_like(away)), xp.ones_like(away))
+        return near + share[:, None] * (c - near)
+    if isinstance(C, Penalized) and C.mu > 0:
+        return c
+    if hasattr(C, "blocks_") and not full:
+        parts = [near_point(p, take_columns(c, i), None if metric is None else np.asarray(metric)[i]) for p, i in C.blocks_]
+        order = np.argsort([t for _, idx in C.blocks_ for t in idx])
+        return take_columns(xp.concat(parts, axis=1), order)
     if hasattr(C, "is_union"):
-        return xp.min(xp.stack([distance(part, c) for part in C.members_]), axis=0)
+        return _closest([near_point(member, c, metric) for member in C.members_], c, metric)
     if hasattr(C, "points_"):
-        return C.residual(c)
+        points = like(C.points_, c)
+        M = np.eye(c.shape[1]) if metric is None else np.asarray(metric)
+        root = like(np.sqrt(M) if M.ndim == 1 else np.linalg.cholesky(M), c)
+        image, target = (points * root, c * root) if root.ndim == 1 else (points @ root, c @ root)
+        apart = xp.sum(image**2, axis=1)[None, :] - 2 * (target @ xp.matrix_transpose(image))
+        return take_rows(points, xp.argmin(apart, axis=1))
+    if hasattr(C, "project") and not full:
+        return C.project(diagonal * c, diagonal)
+    if hasattr(C, "project_form"):
+        return C.project_form(like(np.diag(metric) if np.ndim(metric) == 1 else metric, c) + 0 * c[:, :, None], c)
+    candidates = []
     if hasattr(C, "nearest"):
-        near = C.nearest(c)
-    elif hasattr(C, "project"):
-        near = C.project(c, xp.ones_like(c))
-    elif hasattr(C, "equality") or hasattr(C, "inequality"):
-        near, _ = restore(C, c, xp.ones_like(c))
-    else:
+        candidates.append(C.nearest(c))
+    if hasattr(C, "equality") or hasattr(C, "inequality"):
+        candidates.append(settle(C, c, 1 / xp.sqrt(diagonal)))
+    if not candidates:
         raise TypeError(f"{type(C).__name__} offers no projection; Inflated needs one to measure the distance")
-    return xp.sqrt(xp.sum((c - near) ** 2, axis=1))
+    return _closest(candidates, c, metric)
+
+
+def _closest(candidates: list[Array], c: Array, metric: Any) -> Array:
+    xp = array_namespace(c)
+    best = candidates[0]
+    for other in candidates[1:]:
+        best = xp.where((length(c - other, metric) < length(c - best, metric))[:, None], other, best)
+    return best

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
-from lawful._small import add_diagonal, dot, peak, product, solve_small, total, vec_mat
+from lawful._small import add_diagonal, dot, mat_vec, peak, product, solve_small, total, vec_mat
 
 
 def constraints(C: Any, c: Array) -> tuple[Array, Array, int]:
@@ -66,15 +66,13 @@ def violation(C: Any, c: Array) -> Array:
     return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), v)
 
 
-def roundoff(values: Array, jacobian: Array, c: Array) -> Array:
-    """(m, R) the size of the terms of each function: |gamma| cannot be asked to fall below eps times this."""
-    xp = array_namespace(c)
-    sizes = [dot(abs(jacobian[:, p, :]), abs(c)) for p in range(jacobian.shape[1])]
-    return xp.maximum(xp.stack(sizes, axis=1), abs(values))
+def roundoff(jacobian: Array, c: Array) -> Array:
+    """(m, R) |J| |c|, the size of the terms of each function: it cannot be asked to fall below eps times this."""
+    return mat_vec(abs(jacobian), abs(c))
 
 
 @np.errstate(all="ignore")  # a trial may leave the domain of an equation; it is then rejected
-def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 50) -> tuple[Array, Array]:
+def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 100) -> tuple[Array, Array]:
     """Points of C near c (moves measured in units of `scale`), and the number of iterations of each row.
 
     Where C(x) is empty the row ends at a local minimum of the violation: the caller reads it off `C.residual`.
@@ -100,8 +98,8 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
             live = is_equal[None, :] | (g > 0)
             g = xp.where(live, g, xp.zeros_like(g))
             A = xp.where(live[:, :, None], A, xp.zeros_like(A))
-        size = 1 + roundoff(g, A, now)
-        before = peak(g / size)
+        size = xp.maximum(roundoff(A, now), abs(g))
+        before = peak(g / xp.where(size > 0, size, xp.ones_like(size)))
         A = A * units[:, None, :]
         norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
         norm = xp.where(norm > 0, norm, xp.ones_like(norm))
@@ -119,3 +117,32 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         going = (before > tol) & (damping < 1e8)
         active = active[going]
     return c, iterations
+
+
+@np.errstate(all="ignore")
+def settle(C: Any, target: Array, scale: Array, rounds: int = 30) -> Array:
+    """The point of C locally nearest to `target`, in units of `scale`: onto C, along its tangent towards the target, and again.
+
+    Gradient projection on the distance; it contracts by curvature times distance, and a row stops when it no longer gains.
+    """
+    xp = array_namespace(target)
+    scale = xp.broadcast_to(scale, target.shape)
+    c, _ = restore(C, target, scale)
+    for _ in range(rounds):
+        g, A, n_equal = constraints(C, c)
+        pull = (target - c) / scale
+        A = A * scale[:, None, :]
+        equal = (xp.arange(g.shape[1], device=device_of(c)) < n_equal)[None, :]
+        # An inequality holds the point back only on its border, and only against a pull outwards.
+        live = equal | ((g >= -1e-9 * roundoff(A, c / scale)) & (mat_vec(A, pull) > 0))
+        A = xp.where(live[:, :, None], A, xp.zeros_like(A))
+        size = xp.sqrt(xp.sum(A**2, axis=2))
+        A = A / xp.where(size > 0, size, xp.ones_like(size))[:, :, None]
+        normal = vec_mat(solve_small(add_diagonal(product(A, A), 1e-13 + 0 * g), mat_vec(A, pull)), A)
+        new, _ = restore(C, c + scale * (pull - normal), scale)
+        before, after = total(pull**2), total(((target - new) / scale) ** 2)
+        better = (after < before * (1 - 1e-12)) & C.contains(new)
+        if not bool(xp.any(better)):
+            break
+        c = xp.where(better[:, None], new, c)
+    return c

@@ -18,7 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, device_of, like
-from lawful.sets.base import ConstraintSet
+from lawful.sets.base import ROUNDING, ConstraintSet
+from lawful.sets.cones import Cone
 from lawful.sets.elementary import per_task
 
 MAX_ITERATIONS = 200
@@ -152,6 +153,20 @@ class _Round(ConstraintSet):
         u = self._unit(c + v)
         u = u / xp.sqrt(xp.sum(u**2, axis=1, keepdims=True))
         return like(self.center_, c) + like(self.axes_, c) * u
+
+    def scales(self, c: Array) -> Array:
+        """|u|^2 + 1, and what rounding makes of it when the set is far from 0 for its size."""
+        xp = array_namespace(c)
+        u, center, axes = self._unit(c), like(np.abs(self.center_), c), like(self.axes_, c)
+        lost = xp.sum(abs(u) * (abs(c) + center) / axes, axis=1)
+        return self.level_ * (xp.sum(u**2, axis=1) + 1 + ROUNDING * lost)[:, None]
+
+    @available_if(_solid)
+    def cones(self) -> list[Cone]:
+        """(1, u) in the second-order cone."""
+        scaled = np.diag(1 / self.axes_)
+        matrix = np.concatenate([np.zeros((1, self.n_tasks_)), -scaled])
+        return [Cone("second_order", matrix, np.concatenate([[1.0], -self.center_ / self.axes_]))]
 
     @available_if(_solid)
     def inequality(self, c: Array) -> Array:

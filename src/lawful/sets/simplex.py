@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful.sets.base import ConstraintSet
+from lawful.sets.cones import Cone
 from lawful.sets.elementary import constant_rows
 
 FLAT = 1e-14  # weights below this fraction of the problem's size count as "not convex": 1/a would be noise
@@ -138,6 +139,17 @@ class Simplex(ConstraintSet):
 
     def inequality_jacobian(self, c: Array) -> Array:
         return constant_rows(-np.eye(self.n_tasks_), c)
+
+    def scales(self, c: Array) -> Array:
+        """The total, for the sum and for every part of it."""
+        xp = array_namespace(c)
+        total = xp.full_like(c, float(self.total))
+        return xp.concat([total[:, :1] + xp.sum(abs(c), axis=1, keepdims=True), total], axis=1)
+
+    def cones(self) -> list[Cone]:
+        eye = np.eye(self.n_tasks_)
+        whole = np.ones((1, self.n_tasks_)), np.array([float(self.total)])
+        return [Cone("zero", *whole), Cone("nonnegative", -eye, np.zeros(self.n_tasks_))]
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         """Uniform."""

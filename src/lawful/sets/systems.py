@@ -1,152 +1,160 @@
-"""Equalities and inequalities as vectorised functions with derivatives: from sympy, or from a Python callable.
+"""Equalities and inequalities as vectorised functions with derivatives: from a graph of expressions, or a Python callable.
 
 A system offers, for outputs c (m, T) and inputs X (m, d) or None:
 
     values(kind, c, X)        (m, P)       kind is "=" (gamma) or "<=" (slack)
     jacobian(kind, c, X)      (m, P, T)
     hessian(kind, c, X, nu)   (m, T, T)    sum_p nu_p times the Hessian of function p
+    scales(kind, c, X)        (m, P)       the size of the terms of each function
     count(kind)               P
 """
 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy
-from sympy.codegen.rewriting import create_expand_pow_optimization
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful.sets.base import HIDDEN, ROUNDING
+from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian, lagrangian
+from lawful.sets.laws.graph import Graph, Sum
+from lawful.sets.laws.program import Directions, Program
+from lawful.sets.laws.sizes import sizes
+from lawful.sets.laws.structure import Block, connected, fingerprints, variables
+from lawful.sets.restore import roundoff
 
 KINDS = ("=", "<=")
+STEEP = 10.0  # in units of TOL: no more of a law's reach than this is forgiven as rounding
 
 
-def _elementwise(name: str, scalar: Callable[..., float]) -> Callable[..., Any]:
-    def function(*args: Any) -> Any:
-        arrays = [a for a in args if hasattr(a, "ndim")]
-        if not arrays:
-            return scalar(*args)
-        xp = array_namespace(*arrays)
-        return getattr(xp, name)(*(a if hasattr(a, "ndim") else xp.full_like(arrays[0], a) for a in args))
+class CompiledSystem:
+    """Expressions on a graph. Programs for values and derivatives are made when they are first asked for."""
 
-    return function
-
-
-_NAMES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt")
-NAMESPACE: dict[str, Any] = {n: _elementwise(n, getattr(math, n)) for n in _NAMES}
-NAMESPACE |= {"Sign": _elementwise("sign", lambda v: float(np.sign(v))), "Magnitude": abs, "pi": math.pi, "E": math.e}
-ALLOWED = {getattr(sympy, n) for n in _NAMES if n != "sqrt"} | {sympy.Abs, sympy.sign}
-
-
-class Sign(sympy.Function):
-    """The sign of a real expression; its derivative is taken to be 0."""
-
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        return sympy.Integer(0)
-
-
-class Magnitude(sympy.Function):
-    """|u| of a real expression: the derivative of sympy's own Abs asks for imaginary parts, or prints as a scalar function."""
-
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        return Sign(self.args[0])
-
-
-EXPAND = create_expand_pow_optimization(8)
-
-
-def _shared(expressions: list[sympy.Expr], **options: Any) -> tuple[list[Any], list[sympy.Expr]]:
-    """Common subexpressions, and small integer powers as products: numpy's x**4 is slow."""
-    pairs, reduced = sympy.cse(expressions, list=False)
-    return [(symbol, EXPAND(e)) for symbol, e in pairs], [EXPAND(e) for e in reduced]
-
-
-def _replaced(expression: sympy.Expr, functions: dict[Any, Any]) -> sympy.Expr:
-    for old, new in functions.items():
-        expression = expression.replace(old, new)
-    return expression
-
-
-class SymbolicSystem:
-    """Expressions in the symbols of the outputs and the inputs; derivatives are symbolic and compiled once."""
-
-    def __init__(self, relations: list[tuple[sympy.Expr, str]], y: list[sympy.Symbol], x: list[sympy.Symbol]) -> None:
-        real = {sympy.Abs: Magnitude, sympy.sign: Sign}
-        self.expressions = {kind: [_replaced(e, real) for e, k in relations if k == kind] for kind in KINDS}
-        self.y, self.x = y, x
-        used = set().union(*(e.free_symbols for e, _ in relations)) if relations else set()
-        self.depends_on_x = bool(used & set(x))
+    def __init__(self, graph: Graph, relations: list[tuple[Sum, str]], n_outputs: int, n_inputs: int) -> None:
+        self.graph, self.n_outputs, self.n_inputs = graph, n_outputs, n_inputs
+        self.roots = {kind: [root for root, k in relations if k == kind] for kind in KINDS}
+        self.depends_on_x = any(variables(graph, root, "x") for root, _ in relations)
 
     def count(self, kind: str) -> int:
-        return len(self.expressions[kind])
+        return len(self.roots[kind])
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_compiled"}  # functions are rebuilt when needed
+    # ------------------------------------------------------------------ structure
 
-    def _function(self, kind: str, order: int) -> tuple[list[tuple[int, ...]], Callable[..., list[Any]]]:
-        """Non-zero derivatives of this order: their positions, and one compiled function for all of them."""
-        cache = self.__dict__.setdefault("_compiled", {})
-        if (kind, order) not in cache:
-            entries: list[tuple[tuple[int, ...], sympy.Expr]] = [((p,), e) for p, e in enumerate(self.expressions[kind])]
-            for _ in range(order):
-                entries = [
-                    ((*position, t), derivative)
-                    for position, e in entries
-                    for t in range(position[1] if len(position) > 1 else 0, len(self.y))  # t <= s: Hessians are symmetric
-                    if (derivative := sympy.diff(e, self.y[t])) != 0
-                ]
-            positions = [position for position, _ in entries]
-            expressions = [e for _, e in entries]
-            cache[kind, order] = (
-                positions,
-                sympy.lambdify([*self.y, *self.x], expressions, modules=[NAMESPACE], cse=_shared),
-            )
-        return cache[kind, order]
+    @cached_property
+    def affine(self) -> dict[str, np.ndarray]:
+        """For each kind, which relations are affine in the outputs; coefficients may depend on the inputs."""
+        degree = self.graph.degree
+        return {k: np.array([max(degree[i] for i in r.terms) <= 1 for r in self.roots[k]], dtype=bool) for k in KINDS}
 
-    def _evaluate(self, kind: str, order: int, c: Array, X: Array | None) -> list[tuple[tuple[int, ...], Any]]:
-        positions, function = self._function(kind, order)
-        columns = [c[:, t] for t in range(len(self.y))]
-        # An unused input may be anything; 0 keeps the compiled signature the same for bound and unbound sets.
-        columns += [0.0] * len(self.x) if X is None else [X[:, j] for j in range(len(self.x))]
-        with np.errstate(all="ignore"):  # log(-1) on the way to a solution is judged by the residual, not by a warning
-            return list(zip(positions, function(*columns)))
+    @cached_property
+    def outputs(self) -> dict[str, list[list[int]]]:
+        """For each kind, the outputs that each relation mentions."""
+        return {kind: [variables(self.graph, root, "y") for root in self.roots[kind]] for kind in KINDS}
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Outputs that no relation ties to others, directly or through a third, are different blocks."""
+        return connected(self.outputs, self.n_outputs)
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for laws that say the same in the same order, whatever the names they were written with."""
+        sizes = f"{self.n_outputs} {self.n_inputs} {[self.count(kind) for kind in KINDS]}".encode()
+        return sizes + b"".join(fingerprints(self.graph, [root for kind in KINDS for root in self.roots[kind]]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompiledSystem) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def affine_part(self, kind: str, X: Array | None = None) -> tuple[Array, Array]:
+        """(A, b), where the affine relations of this kind, in their order, are A c + b = 0 (or <= 0).
+
+        A (k, T) and b (k,) are plain where the inputs do not enter, else A (m, k, T) and b (m, k) have a row for each of X.
+        """
+        roots = [root for root, affine in zip(self.roots[kind], self.affine[kind]) if affine]
+        origin = np.zeros((1, self.n_outputs)) if X is None else like(np.zeros((X.shape[0], self.n_outputs)), X)
+        parts = []
+        for order in (1, 0):
+            program = self._program(kind, order, roots)
+            value = program(origin, X)
+            parts.append(value if program.uses("x") else value[0, ...])
+        return parts[0], parts[1]
+
+    # ------------------------------------------------------------------ values and derivatives
 
     def values(self, kind: str, c: Array, X: Array | None) -> Array:
-        xp = array_namespace(c)
-        out = xp.zeros((c.shape[0], self.count(kind)), dtype=c.dtype, device=device_of(c))
-        for (p,), value in self._evaluate(kind, 0, c, X):
-            out[:, p] = value
-        return out
+        return self._program(kind, 0)(c, X)
 
     def jacobian(self, kind: str, c: Array, X: Array | None) -> Array:
-        xp = array_namespace(c)
-        out = xp.zeros((c.shape[0], self.count(kind), len(self.y)), dtype=c.dtype, device=device_of(c))
-        for (p, t), value in self._evaluate(kind, 1, c, X):
-            out[:, p, t] = value
-        return out
+        return self._program(kind, 1)(c, X)
 
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
+        return self._program(kind, 2)(c, X, nu)
+
+    def scales(self, kind: str, c: Array, X: Array | None) -> Array:
+        """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
         xp = array_namespace(c)
-        T = len(self.y)
-        out = xp.zeros((c.shape[0], T, T), dtype=c.dtype, device=device_of(c))
-        for (p, t, s), value in self._evaluate(kind, 2, c, X):
-            term = nu[:, p] * value
-            out[:, t, s] = out[:, t, s] + term
-            if s != t:
-                out[:, s, t] = out[:, s, t] + term
-        return out
+        terms, rounding, reach = sizes(self.graph, self.roots[kind], c, X)
+        allowed = xp.minimum(ROUNDING * rounding, STEEP * reach)
+        return terms + xp.where(xp.isfinite(allowed), allowed, xp.zeros_like(allowed))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
+
+    def _program(self, kind: str, order: int, roots: list[Sum] | None = None) -> Program | Directions:
+        """The program for all relations of a kind, or for the affine ones alone, which are `roots`."""
+        programs = self.__dict__.setdefault("_programs", {})
+        key = (kind, order, roots is None)
+        if key not in programs:
+            make = (self._of_values, self._of_jacobian, self._of_hessian)[order]
+            programs[key] = make(self.roots[kind] if roots is None else roots)
+        return programs[key]
+
+    def _of_values(self, roots: list[Sum]) -> Program:
+        return Program(self.graph, dict(enumerate(roots)), (len(roots),))
+
+    def _of_jacobian(self, roots: list[Sum]) -> Program | Directions:
+        T, graph = self.n_outputs, self.graph.for_derivatives()
+        try:
+            rows = jacobian(graph, roots)
+        except TooLong:
+            graph = self.graph.for_derivatives()
+            return Directions(graph, directional(graph, roots))
+        return Program(graph, {p * T + t: entry for p, row in enumerate(rows) for t, entry in row.items()}, (len(roots), T))
+
+    def _of_hessian(self, roots: list[Sum]) -> Program | Directions:
+        T, graph = self.n_outputs, self.graph.for_derivatives()
+        slopes = lagrangian(graph, roots)
+        try:
+            entries = hessian(graph, slopes)
+        except TooLong:
+            graph = self.graph.for_derivatives()
+            slopes = lagrangian(graph, roots)
+            return Directions(graph, directional(graph, [slopes.get(t, Sum()) for t in range(T)]))
+        columns = {t * T + s: entry for (t, s), entry in entries.items()}
+        return Program(graph, columns, (T, T), mirror={t * T + s: s * T + t for t, s in entries})
 
 
 class CallableSystem:
     """gamma(c) or gamma(c, X), vectorised over rows, with an optional Jacobian; checked against differences."""
 
-    def __init__(self, functions: dict[str, Callable[..., Any] | None], jacobians: dict[str, Callable[..., Any] | None]):
+    def __init__(
+        self,
+        functions: dict[str, Callable[..., Any] | None],
+        jacobians: dict[str, Callable[..., Any] | None],
+        unit: np.ndarray,
+    ) -> None:
         self.functions, self.jacobians = functions, jacobians
+        self.unit = unit  # (T,) how far the outputs vary: steps of differences follow it
         self.sizes = dict.fromkeys(KINDS, 0)
-        self.depends_on_x = any(f is not None and _takes_x(f) for f in functions.values())
+        self.takes_x = {f: _takes_x(f) for f in (*functions.values(), *jacobians.values()) if f is not None}
+        self.depends_on_x = any(self.takes_x[f] for f in functions.values() if f is not None)
 
     def count(self, kind: str) -> int:
         return self.sizes[kind]
@@ -164,7 +172,8 @@ class CallableSystem:
                 )
             self.sizes[kind] = value.shape[1]
             numeric, spread = self._differences(kind, c, X, 1.0), self._differences(kind, c, X, 8.0)
-            scale = 1 + np.abs(numeric).max(axis=(1, 2), initial=0.0)
+            flat = 1e-6 * np.abs(to_numpy(value)).max(axis=1, initial=0.0) / np.min(self.unit) + 1e-300
+            scale = flat + np.abs(numeric).max(axis=(1, 2), initial=0.0)
             rough = np.abs(numeric - spread).max(axis=(1, 2), initial=0.0) / scale
             if self.jacobians[kind] is None:
                 if np.median(rough) > 1e-3:
@@ -183,14 +192,14 @@ class CallableSystem:
 
     def _call(self, function: Any, c: Array, X: Array | None) -> Array:
         with np.errstate(all="ignore"):
-            value = function(c, X) if _takes_x(function) else function(c)
+            value = function(c, X) if self.takes_x[function] else function(c)
         value = value if hasattr(value, "ndim") else np.asarray(value)
         return like(value, c)[:, None] if value.ndim == 1 else like(value, c)
 
     def _differences(self, kind: str, c: Array, X: Array | None, factor: float) -> Array:
         """Central differences with step eps^(1/3): error about eps^(2/3) relative."""
         xp = array_namespace(c)
-        step = factor * 6e-6 * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
+        step = factor * 6e-6 * xp.maximum(abs(c), like(self.unit, c) + 0 * c)
         columns = []
         for t in range(c.shape[1]):
             unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))
@@ -206,14 +215,17 @@ class CallableSystem:
         function = self.jacobians[kind]
         if function is None:
             return self._differences(kind, c, X, 1.0)
-        value = function(c, X) if _takes_x(function) else function(c)
+        value = function(c, X) if self.takes_x[function] else function(c)
         value = like(value, c)
         return value[:, None, :] if value.ndim == 2 else value
+
+    def scales(self, kind: str, c: Array, X: Array | None) -> Array:
+        return HIDDEN * roundoff(self.jacobian(kind, c, X), c)
 
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
         """Differences of J' nu; from a numerical Jacobian the step must be larger."""
         xp = array_namespace(c)
-        step = (6e-6 if self.jacobians[kind] is not None else 1e-4) * xp.where(abs(c) > 1, abs(c), xp.ones_like(c))
+        step = (6e-6 if self.jacobians[kind] is not None else 1e-4) * xp.maximum(abs(c), like(self.unit, c) + 0 * c)
         columns = []
         for t in range(c.shape[1]):
             unit = xp.asarray([1.0 if s == t else 0.0 for s in range(c.shape[1])], dtype=c.dtype, device=device_of(c))

@@ -94,9 +94,11 @@ class ParametrizedRegressor(Baseline):
         Q, Z = self._Q, coordinates.Z
         null, total = problem.null_loss, problem.loss(problem.Y)
         scale = null if null > 1e-24 * total else total or 1.0  # outputs that are constant up to rounding
+        # without theta the unknowns have the unit of the outputs, and slopes must not look small because outputs are large
+        unit = float(np.sqrt(scale)) if self.theta is None else 1.0
 
         def value(v: np.ndarray) -> tuple[float, np.ndarray]:
-            V = v.reshape(-1, Q)
+            V = unit * v.reshape(-1, Q)
             h = Z @ V[:-1] + V[-1] * problem.intercept
             residual = np.where(problem.mask, problem.Y - self._theta(h), 0.0)
             pull = -2 * np.einsum("it,itq->iq", problem.omega * residual, self._slopes(h))
@@ -104,7 +106,7 @@ class ParametrizedRegressor(Baseline):
                 [Z.T @ pull + 2 * lam * coordinates.price[:, None] * V[:-1], pull.sum(axis=0) * problem.intercept]
             )
             penalty = lam * float((coordinates.price[:, None] * V[:-1] ** 2).sum())
-            return (problem.loss(residual) + penalty) / scale, gradient.ravel() / scale
+            return (problem.loss(residual) + penalty) / scale, gradient.ravel() * (unit / scale)
 
         starts = 1 if self.theta is None else n_starts
         found = []
@@ -117,11 +119,11 @@ class ParametrizedRegressor(Baseline):
                     "ftol": 1e-16,
                     "gtol": 0.1 * tol,
                 }
-                found.append(minimize(value, v.ravel(), jac=True, method="L-BFGS-B", options=options))
+                found.append(minimize(value, v.ravel() / unit, jac=True, method="L-BFGS-B", options=options))
                 bar.set_postfix(objective=f"{min(r.fun for r in found) * scale:.6g}")
                 bar.update()
         best = min(found, key=lambda r: r.fun)
-        V = best.x.reshape(-1, Q)
+        V = unit * best.x.reshape(-1, Q)
         self.start_objectives_ = np.array([scale * r.fun for r in found])
         self.objective_, self.n_iter_ = scale * float(best.fun), int(best.nit)
         self.gradient_norm_ = float(np.linalg.norm(value(best.x)[1]) / max(np.sqrt(best.fun), np.sqrt(1e-12)))

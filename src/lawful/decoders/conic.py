@@ -1,0 +1,147 @@
+r"""Convex problems, by an interior-point method that finishes (Clarabel), row by row.
+
+    min  1/2 u'P u + q.u + sum_t tau_t    subject to   offset - matrix (sigma u) in the cones of C,   c = sigma u
+
+Quadratic objectives are P and q. A piecewise linear loss that is convex in the row's scores is the maximum of its pieces:
+tau_t >= slope_j c_t + intercept_j for each of them. `sigma` and a factor of the objective make the problem free of units. Rows
+that are not convex (scores may be negative) go to the decoder for general sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
+from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish, way_back
+from lawful.decoders.newton import Newton
+from lawful.sets.cones import Cone
+
+
+class Conic(Decoder):
+    """Sets that know their `cones`, with a quadratic objective or piecewise linear losses."""
+
+    needs_objective: tuple[str, ...] = ("center",)
+    needs_set = ("cones",)
+
+    def __init__(self, tol: float = 1e-11, max_iter: int = 100) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        if not C.convex:
+            lacks.append(f"{type(C).__name__} is not convex")
+        if not (hasattr(F, "softened") or _piecewise(F)):
+            lacks.append("a quadratic objective or piecewise linear losses")
+        return lacks
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        center = F.center
+        xp = array_namespace(center)
+        problems = _quadratics(F) if hasattr(F, "softened") else _pieces(F)
+        convex = [problem is not None for problem in problems]
+        cones, w = C.cones(), to_numpy(center).astype(np.float64)
+        c, done, count = w.copy(), np.zeros(len(w), bool), np.zeros(len(w), np.int64)
+        for i, problem in enumerate(problems):
+            if problem is not None:
+                c[i], done[i], count[i] = self._row(problem, cones, w[i], np.abs(C.location_) + C.spread_)
+        c = like(c, center)
+        if hasattr(C, "nearest"):
+            c = C.nearest(c)
+        proven, iterations = (xp.asarray(v, device=device_of(center)) for v in (done, count))
+        others = np.flatnonzero(~np.array(convex, bool))
+        if len(others):
+            rows = xp.asarray(others, device=device_of(center))
+            d = self._general(F.rows(rows), C.rows(rows), decode)
+            c, proven = put_rows(c, rows, d.c), put_rows(proven, rows, certified(d))
+            iterations = put_rows(iterations, rows, d.iterations)
+        return finish(F, C, c, proven=proven, iterations=iterations)
+
+    def _general(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        """Rows that are not convex."""
+        if not Newton().missing(F, C):
+            return Newton().solve(F, C, decode)
+        return finish(F, C, way_back(C, F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
+
+    def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
+        P, q, pieces = problem
+        T = len(w)
+        sigma = float(np.max(np.abs(w))) or float(np.max(size))
+        extra = len(pieces)
+        blocks = [(cone.kind, np.pad(cone.matrix * sigma, ((0, 0), (0, extra))), cone.offset) for cone in cones]
+        for k, (t, slope, intercept) in enumerate(pieces):
+            matrix = np.zeros((len(slope), T + extra))
+            matrix[:, t], matrix[:, T + k] = slope * sigma, -1.0
+            blocks.append(("nonnegative", matrix, -intercept))
+        P, q = P * sigma**2, q * sigma
+        top = max(float(np.abs(P).max(initial=0.0)), float(np.abs(q).max(initial=0.0))) or 1.0
+        full = np.zeros((T + extra, T + extra))
+        full[:T, :T] = P / top
+        linear = np.concatenate([q / top, np.full(extra, 1.0)])
+        # Each block on its own scale: cones are cones.
+        scaled = [(kind, M / s, b / s) for kind, M, b in blocks for s in [np.abs(np.c_[M, b]).max(initial=0.0) or 1.0]]
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_iter = False, self.max_iter
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.tol
+        solver = clarabel.DefaultSolver(
+            sparse.csc_matrix(np.triu(full)),
+            linear,
+            sparse.csc_matrix(np.concatenate([M for _, M, _ in scaled] or [np.zeros((0, T + extra))])),
+            np.concatenate([b for _, _, b in scaled] or [np.zeros(0)]),
+            [_cone(kind, len(b)) for kind, _, b in scaled],
+            settings,
+        )
+        found = solver.solve()
+        c = sigma * np.asarray(found.x)[:T]
+        good = str(found.status) in ("Solved", "AlmostSolved") and bool(np.isfinite(c).all())
+        return (c if np.isfinite(c).all() else w), good, int(found.iterations)
+
+
+class PiecewiseConic(Conic):
+    """The same for piecewise linear losses alone, which have nothing better; quadratic ones are solved in batches elsewhere."""
+
+    needs_objective = ("center", "losses")
+
+
+def _cone(kind: str, size: int) -> Any:
+    if kind == "semidefinite":
+        return clarabel.PSDTriangleConeT(round((np.sqrt(8 * size + 1) - 1) / 2))
+    kinds = {"zero": clarabel.ZeroConeT, "nonnegative": clarabel.NonnegativeConeT, "second_order": clarabel.SecondOrderConeT}
+    return kinds[kind](size)
+
+
+def _quadratics(F: Any) -> list[Any]:
+    """(P, q, no pieces) of every row of a quadratic; None where it is not convex."""
+    w = F.center
+    H, g = to_numpy(F.hessian(w)).astype(np.float64), to_numpy(F.gradient(0 * w)).astype(np.float64)
+    positive = np.all(np.linalg.eigvalsh(H) >= 0, axis=1) if len(H) else np.zeros(0, bool)
+    return [(H[i], g[i], []) if positive[i] else None for i in range(len(H))]
+
+
+def _piecewise(F: Any) -> bool:
+    return hasattr(F, "losses") and all(hasattr(loss, "corner") for loss in F.losses)
+
+
+def _pieces(F: Any) -> list[Any]:
+    """The linear pieces of every task, row by row, scaled to slopes of about 1; None where one is not convex."""
+    m, T = F.shape
+    tasks = []
+    for t in range(T):
+        corners = np.unique(to_numpy(F.losses[t].breakpoints(F.atoms[t])).astype(np.float64))
+        width = float(np.ptp(corners)) or float(np.abs(corners).max()) or 1.0
+        v = np.concatenate([[corners[0] - width], corners, [corners[-1] + width]])
+        f = to_numpy(F.table(t, like(v, F.center))).astype(np.float64)
+        slope = np.diff(f, axis=1) / np.diff(v)
+        tasks.append((slope, f[:, :-1] - slope * v[:-1]))
+    top = np.max([np.abs(slope).max(axis=1) for slope, _ in tasks], axis=0)
+    top = np.where(top > 0, top, 1.0)
+    found: list[Any] = []
+    for i in range(m):
+        rising = all(np.diff(slope[i]).min(initial=0.0) >= -1e-12 * top[i] for slope, _ in tasks)
+        pieces = [(t, slope[i] / top[i], icpt[i] / top[i]) for t, (slope, icpt) in enumerate(tasks)]
+        found.append((np.zeros((T, T)), np.zeros(T), pieces) if rising else None)
+    return found

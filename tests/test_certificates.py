@@ -1,0 +1,307 @@
+"""A certificate per row that cannot lie: each of these once found a row that was `ok` and broke the law, or was not optimal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from lawful import (
+    Absolute,
+    Ball,
+    Box,
+    ConstrainedRegressor,
+    Equations,
+    Hinge,
+    Huber,
+    Inflated,
+    Intersection,
+    KernelRidge,
+    Logistic,
+    Mixed,
+    Penalized,
+    Pinball,
+    PositiveSemidefinite,
+    Product,
+    Rotations,
+    Sphere,
+    Square,
+    project,
+)
+from lawful.decoders import Riemannian, decode
+from lawful.kernels import Gaussian
+from lawful.losses import Loss
+from lawful.losses.objective import Quadratic, QuadraticForm
+
+RNG = np.random.default_rng(0)
+
+
+def reflections(m: int = 60) -> np.ndarray:
+    """Noisy reflections: the nearest orthogonal matrices are no rotations."""
+    rng = np.random.default_rng(1)
+    R = Rotations(3).fit(np.zeros((1, 9))).sample(m, 1).reshape(m, 3, 3)
+    return (R * [1, 1, -1]).reshape(m, 9) + 0.1 * rng.standard_normal((m, 9))
+
+
+def is_rotation(c: np.ndarray) -> np.ndarray:
+    R = c.reshape(-1, 3, 3)
+    return (np.abs(R.transpose(0, 2, 1) @ R - np.eye(3)).max(axis=(1, 2)) < 1e-7) & (np.linalg.det(R) > 0)
+
+
+def test_rotations_in_a_product_with_a_full_metric():
+    Y = np.c_[reflections(), np.full(60, 0.5)]
+    C = Product([(Rotations(3), range(9)), (Box(0, 1), [9])]).fit(Y)
+    B = np.random.default_rng(2).standard_normal((60, 10, 10))
+    F = QuadraticForm(B @ B.transpose(0, 2, 1) / 10 + np.eye(10), Y)
+    d = decode(F, C)
+    fine = d.status == "ok"
+    assert fine.mean() > 0.9 and is_rotation(d.c[fine, :9]).all() and (d.residual[fine] < 1e-7).all()
+
+
+@pytest.mark.parametrize("loss", ["square", "weighted", "absolute"])
+def test_rotations_in_an_intersection(loss):
+    Y = reflections(20)
+    C = Intersection([Rotations(3), Box(-1, 1)])
+    if loss == "absolute":
+        X = np.arange(20.0)[:, None]
+        ridge = KernelRidge(Gaussian(1.0), lam=1e-3)
+        d = ConstrainedRegressor(C, loss=Absolute(), surrogate=ridge, on_failure="nan").fit(X, Y).decode(X)
+    else:
+        a = np.ones_like(Y) if loss == "square" else np.random.default_rng(3).uniform(0.3, 3.0, Y.shape)
+        d = decode(Quadratic(a, a * Y), C.fit(Y))
+    fine = d.status == "ok"
+    assert is_rotation(d.c[fine]).all()
+    assert loss == "absolute" or fine.mean() > 0.8
+
+
+def test_an_infeasible_row_of_an_intersection_with_inputs():
+    C = Intersection([Equations("y1 + y2 = x1"), Box(0, 1)])
+    points, X = np.full((3, 2), 0.4), np.array([[1.0], [5.0], [0.2]])
+    d = project(points, C, X=X, certificate=True)
+    assert d.status.tolist() == ["ok", "infeasible", "ok"]
+    np.testing.assert_allclose(d.c[[0, 2]], [[0.5, 0.5], [0.1, 0.1]], atol=1e-9)
+
+
+def test_a_lemniscate_of_size_x_in_an_intersection():
+    """Every row against the best of a dense set of points of its own lemniscate."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(0.5, 2.0, (400, 1))
+    s = np.linspace(0, 2 * np.pi, 200_001)
+    curve = np.c_[np.sin(s), np.sin(s) * np.cos(s)]  # y1**4 = y1**2 - y2**2
+    points = X * (curve[rng.integers(len(s), size=400)] + 0.2 * rng.standard_normal((400, 2)))
+    C = Intersection([Equations("y1**4 = x1**2*(y1**2 - y2**2)"), Box(-3, 3)])
+    d = project(points, C, X=X, certificate=True)
+    best = [((x * curve[::20] - p) ** 2).sum(axis=1).min() for p, x in zip(points, X)]
+    fine = d.status == "ok"
+    assert fine.all()
+    np.testing.assert_array_less(d.value, np.array(best) + 1e-6)
+
+
+def test_a_refitted_set_forgets_its_former_law():
+    rng = np.random.default_rng(5)
+    Y = rng.standard_normal((200, 2))
+    C = Equations("y1**2 + y2**2 = 1").fit(Y)
+    project(Y, C)
+    C.set_params(equations="(y1 - 3)**2 + y2**2 = 1").fit(Y)
+    again = project(Y, C, certificate=True)
+    fresh = project(Y, Equations("(y1 - 3)**2 + y2**2 = 1"), certificate=True)
+    np.testing.assert_allclose(again.c, fresh.c, atol=1e-9)
+    centre = np.array([3.0, 0.0])
+    np.testing.assert_allclose(again.c, centre + (Y - centre) / np.linalg.norm(Y - centre, axis=1)[:, None], atol=1e-7)
+
+
+def test_a_diagonal_metric_as_a_vector_and_as_a_matrix():
+    X, Y = np.zeros((4, 1)), np.full((4, 2), 2.0)
+    C = Product([(Penalized(Sphere(), 1.0), [0]), (Penalized(Sphere(), 1.0), [1])])
+    ridge = KernelRidge(Gaussian(1.0), lam=1e-12)
+    found = [
+        ConstrainedRegressor(C, loss=Square(metric=metric), surrogate=ridge).fit(X, Y).predict(X[:1])
+        for metric in ([1.0, 4.0], np.diag([1.0, 4.0]))
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+# ---------------------------------------------------------------------- names
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def test_an_input_column_called_y1_is_no_output():
+    X, Y = frame(y1=[1.0, 2.0, 3.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    with pytest.raises(ValueError, match=r"'y1' in .* is ambiguous"):
+        ConstrainedRegressor(Equations("y1**2 + y2**2 = 1")).fit(X, Y)
+    ConstrainedRegressor(Equations("y2 <= 2")).fit(X, Y)  # a law that does not use the name
+
+
+def test_y1_inside_a_product_is_not_a_column_elsewhere():
+    Y = frame(y2=[1.0, 2.0, 3.0], y1=[0.5, 0.2, 0.1], z=[0.1, 0.3, 0.2])
+    X = np.arange(3.0)[:, None]
+    with pytest.raises(ValueError, match="outside this block has that name"):
+        ConstrainedRegressor(Product([(Equations("y1 = 7"), ["z"])])).fit(X, Y)
+    model = ConstrainedRegressor(Product([(Equations("z = 7"), ["z"]), (Equations("y1 = 3"), ["y1"])])).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X)[:, [1, 2]], [[3.0, 7.0]] * 3)
+
+
+def test_an_output_called_x1_beside_unnamed_inputs():
+    Y = frame(x1=[0.3, 0.5, 0.2], b=[0.7, 0.5, 0.8])
+    model = ConstrainedRegressor(Equations("x1 + b = 1")).fit(np.arange(3.0)[:, None], Y)
+    np.testing.assert_allclose(model.predict([[0.5]]).sum(), 1.0)
+
+
+def test_outputs_with_the_names_of_the_certificate():
+    Y = frame(value=[0.3, 0.5, 0.2], status=[0.7, 0.5, 0.8])
+    X = np.arange(3.0)[:, None]
+    model = ConstrainedRegressor(Equations("value + status = 1")).fit(X, Y)
+    table = model.decode(X).to_frame()
+    np.testing.assert_allclose(table[["value", "status"]].to_numpy(), model.predict(X))
+    assert table["decoding_status"].tolist() == ["ok"] * 3 and (table["decoding_value"] >= 0).all()
+
+
+# ---------------------------------------------------------------------- relaxations and scales
+
+
+def test_a_tube_says_how_far_from_the_law_it_went():
+    F = Quadratic(np.ones((1, 2)), np.array([[3.0, 0.0]]))
+    for norm in ("euclidean", "objective"):
+        d = decode(F, Inflated(Sphere(), 0.1, norm).fit(np.ones((1, 2))))
+        np.testing.assert_allclose(d.c, [[1.1, 0.0]])
+        assert d.status[0] == "ok" and d.residual[0] == 0
+        np.testing.assert_allclose(d.law_residual, 1.1**2 - 1)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-7, 1e-3, 1.0, 1e5, 1e12])
+@pytest.mark.parametrize("kind", ["sphere", "equations", "box", "callable", "product"])
+def test_all_scales(kind, scale):
+    rng = np.random.default_rng(6)
+    points = scale * rng.standard_normal((40, 2))
+    sets = {
+        "sphere": Sphere(scale),
+        "equations": Equations(f"y1**2 + y2**2 = {scale**2!r}"),
+        "box": Intersection([Equations(f"y1 + y2 = {scale!r}"), Box(0, scale)]),
+        "callable": Equations(gamma=lambda c: c[:, 0] ** 2 + c[:, 1] ** 2 - scale**2),
+        "product": Product([(Sphere(scale), [1]), (Box(0, scale), [0])]),
+    }
+    d = project(points, sets[kind], certificate=True)
+    C = sets[kind].fit(points)
+    assert (d.status == "ok").all() and C.contains(d.c).all()
+    unit = project(points / scale, {**sets, "sphere": Sphere(), "product": Product([(Sphere(), [1]), (Box(0, 1), [0])])}[kind]
+                   if kind in ("sphere", "product") else
+                   {"equations": Equations("y1**2 + y2**2 = 1"), "callable": Equations("y1**2 + y2**2 = 1"),
+                    "box": Intersection([Equations("y1 + y2 = 1"), Box(0, 1)])}[kind])  # fmt: skip
+    np.testing.assert_allclose(d.c / scale, unit, atol=1e-7)
+
+
+@pytest.mark.parametrize("points", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
+def test_a_law_of_another_size_than_the_points(scale, points):
+    p = points * np.random.default_rng(7).standard_normal((30, 2))
+    d = project(p, Equations(f"y1**2 + y2**2 = {scale**2!r}"), certificate=True)
+    assert not (d.status == "infeasible").any()
+    np.testing.assert_allclose(np.linalg.norm(d.c, axis=1), scale, rtol=1e-7)
+    # Beyond that the direction of a point is lost in the rounding of its distance.
+    assert scale / points > 1e8 or (d.status == "ok").mean() > 0.9
+
+
+# ---------------------------------------------------------------------- optimality
+
+
+def best_value(F, C, start):
+    """A long multi-start of a general solver on the first row of F over {inequality <= 0} or {equality = 0}."""
+    kinds = {"eq": "equality", "ineq": "inequality"}
+    constraints = [
+        {"type": kind, "fun": lambda c, name=name, s=s: s * getattr(C, name)(c[None])[0]}
+        for kind, name, s in ((k, n, 1 if k == "eq" else -1) for k, n in kinds.items())
+        if hasattr(C, name)
+    ]
+    value = lambda c: float(F.value(c[None])[0])  # noqa: E731
+    ends = [minimize(value, s, constraints=constraints, method="SLSQP", options={"ftol": 1e-14, "maxiter": 500}) for s in start]
+    found = [C.nearest(e.x[None])[0] for e in ends if np.isfinite(e.x).all()] + list(start)
+    grid = np.concatenate([C.nearest(np.array(found)), C.sample(200_000, 0)])
+    return min(F.value(grid[k : k + 1])[0] for k in np.argsort(F.costs(grid)[0])[:50])
+
+
+def fitted(C, loss, T, n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    Y = 1.5 * np.stack([np.sin((t + 1) * X[:, 0]) for t in range(T)], axis=1) + 0.2 * rng.standard_normal((n, T))
+    model = ConstrainedRegressor(C, loss=loss, surrogate=KernelRidge(Gaussian(0.7), lam=1e-2), on_failure="nan").fit(X, Y)
+    return model, rng.uniform(-2, 2, (12, 1))
+
+
+@pytest.mark.parametrize(
+    "C, loss",
+    [(Ball(), Absolute()), (Sphere(), Mixed([Pinball(0.3), Huber()])), (Ball(0.7), Mixed([Pinball(0.8), Absolute()]))],
+)
+def test_losses_with_corners_end_at_the_optimum(C, loss):
+    model, X = fitted(C, loss, 2)
+    F, d = model.objective(X), model.decode(X)
+    assert (d.status == "ok").mean() > 0.9
+    for i in np.flatnonzero(d.status == "ok"):
+        row = F.rows(np.array([i]))
+        best = best_value(row, model.constraint_, model.constraint_.sample(20, 1))
+        size = float(np.ptp(row.costs(model.constraint_.sample(500, 2))))
+        assert d.value[i] <= best + 1e-4 * size, (i, d.value[i], best)
+
+
+def test_four_by_four_rotations_far_from_the_data():
+    rng = np.random.default_rng(8)
+    C = Rotations(4).fit(np.zeros((1, 16)))
+    a = rng.uniform(0.2, 5.0, (60, 16))
+    w = 0.3 * rng.standard_normal((60, 16))
+    d = decode(Quadratic(a, a * w), C)
+    longer = decode(Quadratic(a, a * w), C, Riemannian(n_starts=60, n_samples=4000))
+    assert (d.status == "ok").all()
+    np.testing.assert_array_less(d.value, longer.value * (1 + 1e-6))
+
+
+def test_semidefinite_matrices_in_a_wide_metric():
+    cvxpy = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(9)
+    n, m = 3, 8
+    w = rng.standard_normal((m, n * n))
+    a = 10 ** rng.uniform(-3, 3, (m, n * n))
+    d = decode(Quadratic(a, a * w), PositiveSemidefinite(3).fit(w))
+    assert (d.status == "ok").all()
+    for i in range(m):
+        S = cvxpy.Variable((n, n), PSD=True)
+        gap = cvxpy.multiply(np.sqrt(a[i]).reshape(n, n), S - w[i].reshape(n, n))
+        best = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(gap))).solve(solver="CLARABEL")
+        assert d.value[i] <= best * (1 + 1e-5) + 1e-9
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Logistic()])
+def test_losses_without_a_minimum_stay_where_the_law_can_be_checked(loss):
+    rng = np.random.default_rng(10)
+    X = rng.uniform(-1, 1, (20, 1))
+    Y = np.where(rng.uniform(size=(20, 2)) < 0.5, -1.0, 1.0)
+    C = Equations("y1*y2 = 1")
+    model = ConstrainedRegressor(C, loss=loss, surrogate=KernelRidge(Gaussian(0.5), lam=1e-2), on_failure="nan").fit(X, Y)
+    F = model.objective(np.linspace(-1.5, 1.5, 40)[:, None])
+    d = decode(F, model.constraint_)
+    inside = d.status != "infeasible"
+    assert inside.all() and np.abs(d.c).max() < 1e9
+    np.testing.assert_allclose(d.c[:, 0] * d.c[:, 1], 1.0, rtol=1e-7)
+
+
+class Cosh(Loss):
+    """A smooth loss that knows its slope and nothing else."""
+
+    def __call__(self, c, y):
+        return np.cosh(c - y) - 1
+
+    def derivative(self, c, y):
+        return np.sinh(c - y)
+
+
+def test_a_loss_with_a_derivative_and_no_curvature():
+    model, X = fitted(Equations("y1**2 + y2**2 = 1"), Cosh(), 2)
+    d = model.decode(X)
+    F = model.objective(X)
+    angle = np.linspace(0, 2 * np.pi, 20_001)
+    circle = np.c_[np.cos(angle), np.sin(angle)]
+    fine = d.status == "ok"
+    assert fine.mean() > 0.7
+    np.testing.assert_array_less(d.value[fine], F.costs(circle).min(axis=1)[fine] + 1e-6)
