@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from lawful._checks import check_finite, in_range
 from lawful.baselines.multitask._problem import Problem, make_problem
 from lawful.metrics import r2
 from lawful.tasks import Tasks, check_inputs, check_size
@@ -36,15 +37,9 @@ class Baseline(RegressorMixin, BaseEstimator):
         tasks = Tasks.read(self, X, y, sample_weight)
         check_size(tasks.X, f"{name}: X")
         self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
-        remedy = "scale X and y to a size near 1, and choose the weights of the penalty not so far from it"
-        try:
-            with np.errstate(all="ignore"):  # what matters is looked at when it is done
-                self._learn(tasks)
-                fine = bool(np.isfinite(self._values(tasks.X[:1])).all() and np.isfinite(getattr(self, "objective_", 0.0)))
-        except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError, FloatingPointError) as error:
-            raise ValueError(f"{name}: the numbers leave double precision; {remedy}") from error
-        if not fine:
-            raise ValueError(f"{name}: the numbers leave double precision; {remedy}")
+        with in_range(name):
+            self._learn(tasks)
+            check_finite(name, self._values(tasks.X[:1]), getattr(self, "objective_", 0.0))
         return self
 
     def _learn(self, tasks: Tasks) -> None:

@@ -28,7 +28,7 @@ from lawful._checks import choice, number
 from lawful._threads import blas_threads, n_threads
 from lawful.ratings import as_ratings, count_queries, users_of, with_data
 from lawful.surrogates.base import Surrogate
-from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
+from lawful.surrogates.pairs._table import PairTable, check_definite, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
     FIXED,
     choose_kappa,
@@ -141,7 +141,10 @@ class PairwiseRidge(Surrogate):
         self.smoother_ = None
         if self.missing == "zero":
             K[np.diag_indices(n)] += n * self.lam if self.ridge == "n_lambda" else self.kappa_
-            self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+            try:
+                self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+            except np.linalg.LinAlgError:
+                check_definite(1)
         self.n_tasks_, self.n_observations_ = self.table_.n_tasks, self.table_.n_observations
         self.n_unobserved_ = D * (D - 1) // 2 - self.n_tasks_
         self.streamed_ = self.table_.streamed
