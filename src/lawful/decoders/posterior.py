@@ -112,8 +112,8 @@ class _Average(Decoder):
         repeated = C.rows(array_namespace(reference).asarray(np.repeat(np.arange(m), n), device=device_of(reference)))
         if not (hasattr(C, "equality") or hasattr(C, "inequality")):
             raise TypeError(
-                f"{type(self).__name__} cannot sample {type(C).__name__} for each input (it has no equations); Equations can be, "
-                "and the default decoder needs no samples"
+                f"{type(self).__name__} cannot sample {type(C).__name__} for each input (it has no equations); Equations can "
+                "be, and the default decoder needs no samples"
             )
         # The same starts for every row, so that no row depends on its company.
         wide = check_random_state(self.random_state).uniform(-2.5, 2.5, (n, T))
