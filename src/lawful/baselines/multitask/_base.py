@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from lawful._checks import check_finite, in_range
 from lawful.baselines.multitask._problem import Problem, make_problem
 from lawful.metrics import r2
-from lawful.tasks import Tasks, check_inputs, check_size
+from lawful.tasks import Tasks, check_inputs
 
 COUPLED = ", or inf, which switches the coupling off"
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
@@ -35,7 +35,6 @@ class Baseline(RegressorMixin, BaseEstimator):
         """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
         name = type(self).__name__
         tasks = Tasks.read(self, X, y, sample_weight)
-        check_size(tasks.X, f"{name}: X")
         self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
         with in_range(name):
             self._learn(tasks)
