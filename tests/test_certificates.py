@@ -1,4 +1,4 @@
-"""A certificate per row that cannot lie: each test here once found a row that was `ok` and broke the law, or was not optimal."""
+"""A certificate per row that cannot lie: each of these once found a row that was `ok` and broke the law, or was not optimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankings with odd inputs: weights of any scale, too many items for the time, item numbers that are none, gaps of every kind."""
+"""Rankings with odd inputs: weights of any scale, too many items for the time, numbers that are no items, gaps."""
 
 import time
 
@@ -110,7 +110,7 @@ def test_an_item_number_that_is_none_asks_for_no_memory(item):
     with pytest.raises(ValueError, match="number them"):
         ConstrainedRanker(**PAPER).fit(X, comparisons=[(0, 0, 1)], n_items=10**12)
     for n_items in (0, -3, 2.5, "many"):
-        with pytest.raises(ValueError, match="n_items=.* will not do"):
+        with pytest.raises(ValueError, match=r"n_items=.* will not do"):
             ConstrainedRanker(**PAPER).fit(X, comparisons=[(0, 0, 1)], n_items=n_items)
 
 

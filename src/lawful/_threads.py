@@ -7,8 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
-__all__ = ["Threads", "n_threads", "on_threads"]
+__all__ = ["Threads", "blas_threads", "n_threads", "on_threads"]
+
+
+def blas_threads(n: int | None) -> threadpool_limits:
+    """A context in which BLAS uses so many threads (None: as many as before): matrices of a few hundred rows gain little from
+    more, and threads of our own would wait for those of BLAS."""
+    return threadpool_limits(n, user_api="blas")
 
 
 def n_threads(n_jobs: int | None) -> int:

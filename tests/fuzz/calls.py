@@ -17,7 +17,8 @@ from .laws import Law
 from .source import Handed, New, Written, build, source
 
 HEADER = """import numpy as np, pandas as pd, lawful
-from numpy import sin, cos, tan, arcsin as asin, arccos as acos, arctan as atan, sinh, cosh, tanh, exp, log, sqrt, abs, arctan2 as atan2
+from numpy import sin, cos, tan, sinh, cosh, tanh, exp, log, sqrt, abs
+from numpy import arcsin as asin, arccos as acos, arctan as atan, arctan2 as atan2
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -234,6 +235,25 @@ class FitCall(Call):
 
     def bound(self):
         return self._regressor().constraint_.at(self.X)
+
+    def plainly(self):
+        """The same numbers as plain float64 tables with NaN for gaps; None where they were that already."""
+        given = self.table.given
+        plain = tuple(data.undressed(v) for v in given)
+        if all(type(v) is type(p) and getattr(v, "dtype", None) == getattr(p, "dtype", None) for v, p in zip(given, plain)):
+            return None
+        model = self._new().build(Handed())
+        return model.fit(*plain[:2], sample_weight=self.table.weight).decode(plain[2])
+
+    def with_diagonal(self):
+        """The same with the weights of the metric written as a diagonal matrix; None where there are none."""
+        metric = self.options["loss"].kwargs.get("metric") if isinstance(self.options["loss"], New) else None
+        if not isinstance(metric, np.ndarray) or metric.ndim != 1:
+            return None
+        loss = New("lawful.Square", **{**self.options["loss"].kwargs, "metric": np.diag(metric)})
+        model = New(self._new().path, self.law.new, **{**self.options, "loss": loss}).build(Handed())
+        X, Y, Xnew = self.table.given
+        return model.fit(X, Y, sample_weight=self.table.weight).decode(Xnew)
 
     def promised(self):
         chosen = self.model.best_params_ if self.search else {}

@@ -104,6 +104,13 @@ def dressed(rng: np.random.Generator, values: np.ndarray, names: list[str] | Non
     return values.tolist() if kind == "list" else values
 
 
+def undressed(values: Any) -> Any:
+    """The same numbers in float64, NaN for what is missing; column names stay."""
+    if isinstance(values, pd.DataFrame):
+        return pd.DataFrame(values.to_numpy(dtype=float, na_value=np.nan), columns=values.columns)
+    return values.astype(float).filled(np.nan) if isinstance(values, np.ma.MaskedArray) else np.asarray(values, float)
+
+
 # ------------------------------------------------------------------ training data
 
 

@@ -195,7 +195,10 @@ def _callables(rng, relations, uses_x):
 def _function(relations, uses_x, what):
     def values(c, X=None):
         c = np.asarray(c, float)
-        return np.stack([np.asarray(getattr(r.at(c, X, np.float64), what), float) for r in relations], axis=1)
+        with np.errstate(all="ignore"):
+            if what == "v":
+                return np.stack([np.broadcast_to(r.difference().quick(c, X), len(c)) for r in relations], axis=1)
+            return np.stack([r.at(c, X, np.float64).g for r in relations], axis=1)
 
     return (lambda c, X: values(c, X)) if uses_x else (lambda c: values(c))
 

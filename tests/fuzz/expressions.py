@@ -7,8 +7,8 @@ Evaluating a formula at a point gives four numbers for each row:
     e   how much v moves when every variable moves by its own size, to first order: what rounding can do, up to eps
     g   its gradient in the outputs
 
-A relation v = 0 (or v <= 0) is off by |v| / (s + 1e-4 e) (its positive part): at most 1e-6 means that it holds to 1e-6 of the size of
-its terms, with 1e-10 of the variables' own size to spare for what is inside functions.
+A relation v = 0 (or v <= 0) is off by |v| / (s + 1e-4 e) (its positive part): at most 1e-6 means that it holds to 1e-6 of the
+size of its terms, with 1e-10 of the variables' own size to spare for what is inside functions.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ UNARY: dict[str, tuple[Any, Any]] = {  # the function and its derivative
     "sqrt": (np.sqrt, lambda u: 0.5 / np.sqrt(np.maximum(u, 1e-300))),
     "abs": (np.abs, np.sign),
 }
+QUICK = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "atan2": np.arctan2}
 DOMAIN = {"asin": (-1.0, 1.0), "acos": (-1.0, 1.0), "log": (0.0, np.inf), "sqrt": (0.0, np.inf)}
 
 
@@ -66,6 +67,10 @@ class Node:
     def at(self, c: np.ndarray, X: np.ndarray | None, dtype: Any = LONG) -> Value:
         raise NotImplementedError
 
+    def quick(self, c: np.ndarray, X: np.ndarray | None) -> Any:
+        """The value alone, in float64, as a user would write it."""
+        raise NotImplementedError
+
     def variables(self) -> set[Node]:
         raise NotImplementedError
 
@@ -80,6 +85,9 @@ class Const(Node):
     def at(self, c, X, dtype=LONG):
         v = np.full(len(c), self.value, dtype)
         return Value(v, abs(v), np.zeros_like(v), np.zeros(c.shape, dtype))
+
+    def quick(self, c, X):
+        return self.value
 
     def variables(self):
         return set()
@@ -101,6 +109,9 @@ class Var(Node):
         if self.kind == "y":
             g[:, self.t] = 1
         return Value(v, abs(v), abs(v), g)
+
+    def quick(self, c, X):
+        return (c if self.kind == "y" else X)[:, self.t]
 
     def variables(self):
         return {self}
@@ -134,6 +145,9 @@ class Binary(Node):
         g = (a.g * b.v[:, None] - b.g * a.v[:, None]) / square[:, None]
         return Value(v, abs(v), (abs(b.v) * (a.e + a.s) + abs(a.v) * (b.e + b.s)) / square, g)
 
+    def quick(self, c, X):
+        return QUICK[self.op](self.left.quick(c, X), self.right.quick(c, X))
+
     def variables(self):
         return self.left.variables() | self.right.variables()
 
@@ -157,6 +171,9 @@ class Power(Node):
         size = u.s**n if whole and n > 0 else abs(v)
         return Value(v, size, abs(slope) * (u.e if whole and n > 0 else u.e + u.s), slope[:, None] * u.g)
 
+    def quick(self, c, X):
+        return self.base.quick(c, X) ** self.exponent
+
     def variables(self):
         return self.base.variables()
 
@@ -179,6 +196,10 @@ class Unary(Node):
         inside = in_domain(u, *DOMAIN[self.name]) if self.name in DOMAIN else u.v
         v, slope = f(inside), slope_of(inside)
         return Value(v, abs(v), abs(slope) * (u.e + u.s), slope[:, None] * u.g)
+
+    def quick(self, c, X):
+        u = self.inner.quick(c, X)
+        return -u if self.name == "-" else UNARY[self.name][0](u)
 
     def variables(self):
         return self.inner.variables()

@@ -238,24 +238,17 @@ def cloud(points: np.ndarray) -> Named:
 def rankings(items: int, ties: bool) -> Named:
     p, q = np.triu_indices(items, 1)
 
+    def cyclic(row):
+        """Take away the items that nobody precedes until none is left; a rest is a cycle."""
+        arcs = [(a, b) if v > 0 else (b, a) for a, b, v in zip(p, q, row) if v]
+        left = set(range(items))
+        while free := left - {b for a, b in arcs if a in left}:
+            left -= free
+        return bool(left)
+
     def rule(c):
-        allowed = (-1, 0, 1) if ties else (-1, 1)
-        bad = ~np.isin(c, allowed).all(axis=1)
-        for row in np.flatnonzero(~bad):
-            arcs = {
-                i: {int(b) for a, b in zip(*(np.where(c[row] > 0, s, t) for s, t in ((p, q), (q, p)))) if a == i}
-                for i in range(items)
-            }
-            if ties:
-                arcs = {
-                    i: {int(b if v > 0 else a) for a, b, v in zip(p, q, c[row]) if v and (a if v > 0 else b) == i}
-                    for i in range(items)
-                }
-            left = set(range(items))
-            while sources := [i for i in left if not any(i in arcs[k] for k in left)]:
-                left -= set(sources)
-            bad[row] = bool(left)
-        return np.where(bad, np.inf, 0.0)
+        bad = ~np.isin(c, (-1, 0, 1) if ties else (-1, 1)).all(axis=1)
+        return np.where(bad | [cyclic(row) for row in c], np.inf, 0.0)
 
     def way(z):
         score = np.zeros((len(z), items))

@@ -155,7 +155,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.calls} calls in {self.cases} cases, {self.seconds:.0f} s ({self.calls / max(self.seconds, 1e-9):.0f} calls/s)",
+            f"{self.calls} calls in {self.cases} cases, {self.seconds:.0f} s ({self.calls / (self.seconds + 1e-9):.0f} per s)",
             "verbs      " + ", ".join(f"{v} {n}" for v, n in self.verbs.most_common()),
             f"rows       {sum(self.rows.values())}: " + ", ".join(f"{s} {n}" for s, n in self.rows.most_common()),
             f"clear errors {sum(self.errors.values())}:",
@@ -220,7 +220,7 @@ class Worker:
         self.process.stdout.close()
 
     def hear(self) -> tuple[int, list[Verdict], float] | None:
-        """The next finished case, if there is one; a case that is silent for too long, or that ends the process, is a failure."""
+        """The next finished case, if there is one; a case that is silent for too long or ends the process is a failure."""
         try:
             line = self.lines.get(timeout=0.05)
         except queue.Empty:

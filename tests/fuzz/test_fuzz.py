@@ -110,7 +110,8 @@ def test_a_reflection_that_calls_itself_ok_is_found(monkeypatch):
         return R.reshape(len(c), 9)
 
     monkeypatch.setattr(Rotations, "nearest", reflected)
-    monkeypatch.setattr(Rotations, "residual", lambda self, c: np.zeros(len(c)))
+    for measure in ("residual", "relative"):
+        monkeypatch.setattr(Rotations, measure, lambda self, c: np.zeros(len(c)))
     law = laws.frames(3, 3, True)
     call = sphere_call(np.random.default_rng(0).standard_normal((4, 9)), law)
     call.names = draw.Names(None, None, 9, 1)
@@ -120,7 +121,8 @@ def test_a_reflection_that_calls_itself_ok_is_found(monkeypatch):
 def test_a_point_off_the_law_is_found(monkeypatch):
     honest = Sphere.project
     monkeypatch.setattr(Sphere, "project", lambda self, b, a: honest(self, b, a) * (1 + 1e-5))
-    monkeypatch.setattr(Sphere, "residual", lambda self, c: np.zeros(len(c)))
+    for measure in ("residual", "relative"):
+        monkeypatch.setattr(Sphere, measure, lambda self, c: np.zeros(len(c)))
     assert "violated" in kinds(judge(sphere_call(), Always()))
 
 
@@ -201,7 +203,7 @@ def test_a_point_that_is_not_the_best_is_noted(monkeypatch):
 
 def test_a_silent_worker_is_stopped_and_the_run_goes_on(monkeypatch):
     monkeypatch.setattr(run, "WATCHDOG", 1.0)
-    script = "import json, sys, time; n = int(sys.argv[2].split('=')[1]); print(json.dumps({'begin': n}), flush=True); time.sleep(60)"
+    script = "import sys, time; n = sys.argv[2].split('=')[1]; print('{\"begin\": ' + n + '}', flush=True); time.sleep(60)"
     worker = run.Worker(0, 5, 1, 10.0, command=(sys.executable, "-c", script))
     try:
         found = []
@@ -281,7 +283,9 @@ def test_points_of_named_laws_are_points_of_the_librarys_sets(number):
     law = draw.draw_named(rng, [1, 2, 3, 4, 6, 9][number % 6])
     points = law.snap(law.middle + law.size * rng.standard_normal((20, law.T)), None, rng)
     assert (law.off(points) <= 1e-9).all()
-    assert (law.off(points + 0.5 * law.size * rng.choice([-1, 1], size=points.shape))[:5] > 1e-6).any() or law.name in ("Reals", "Box", "Ball", "Ellipsoid", "PositiveSemidefinite")  # fmt: skip
+    moved = law.off(points + 0.5 * law.size * rng.choice([-1, 1], size=points.shape))
+    roomy = law.name in ("Reals", "Box", "Ball", "Ellipsoid", "PositiveSemidefinite")  # where a step may stay inside
+    assert roomy or (moved > 1e-6).any()
 
 
 def test_tubes_are_judged_by_points_that_are_checked_first():

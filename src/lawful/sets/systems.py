@@ -153,7 +153,8 @@ class CallableSystem:
         self.functions, self.jacobians = functions, jacobians
         self.unit = unit  # (T,) how far the outputs vary: steps of differences follow it
         self.sizes = dict.fromkeys(KINDS, 0)
-        self.depends_on_x = any(f is not None and _takes_x(f) for f in functions.values())
+        self.takes_x = {f: _takes_x(f) for f in (*functions.values(), *jacobians.values()) if f is not None}
+        self.depends_on_x = any(self.takes_x[f] for f in functions.values() if f is not None)
 
     def count(self, kind: str) -> int:
         return self.sizes[kind]
@@ -191,7 +192,7 @@ class CallableSystem:
 
     def _call(self, function: Any, c: Array, X: Array | None) -> Array:
         with np.errstate(all="ignore"):
-            value = function(c, X) if _takes_x(function) else function(c)
+            value = function(c, X) if self.takes_x[function] else function(c)
         value = value if hasattr(value, "ndim") else np.asarray(value)
         return like(value, c)[:, None] if value.ndim == 1 else like(value, c)
 
@@ -214,7 +215,7 @@ class CallableSystem:
         function = self.jacobians[kind]
         if function is None:
             return self._differences(kind, c, X, 1.0)
-        value = function(c, X) if _takes_x(function) else function(c)
+        value = function(c, X) if self.takes_x[function] else function(c)
         value = like(value, c)
         return value[:, None, :] if value.ndim == 2 else value
 

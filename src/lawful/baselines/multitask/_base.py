@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful.baselines.multitask._problem import Problem, make_problem
 from lawful.metrics import r2
-from lawful.tasks import Tasks, check_inputs
+from lawful.tasks import Tasks, check_inputs, check_size
 
 COUPLED = ", or inf, which switches the coupling off"
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
@@ -30,17 +30,33 @@ class Baseline(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ data
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Tasks:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+        name = type(self).__name__
         tasks = Tasks.read(self, X, y, sample_weight)
+        check_size(tasks.X, f"{name}: X")
         self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
-        return tasks
+        remedy = "scale X and y to a size near 1, and choose the weights of the penalty not so far from it"
+        try:
+            with np.errstate(all="ignore"):  # what matters is looked at when it is done
+                self._learn(tasks)
+                fine = bool(np.isfinite(self._values(tasks.X[:1])).all() and np.isfinite(getattr(self, "objective_", 0.0)))
+        except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError, FloatingPointError) as error:
+            raise ValueError(f"{name}: the numbers leave double precision; {remedy}") from error
+        if not fine:
+            raise ValueError(f"{name}: the numbers leave double precision; {remedy}")
+        return self
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        return make_problem(self._read(X, y, sample_weight), self.kernel, bool(self.intercept))
+    def _learn(self, tasks: Tasks) -> None:
+        """Check the parameters and fit."""
+        raise NotImplementedError
+
+    def _problem(self, tasks: Tasks) -> Problem:
+        return make_problem(tasks, self.kernel, bool(self.intercept))
 
     # ------------------------------------------------------------------ fitted function
 
-    def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> Self:
+    def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> None:
         self.kernel_ = problem.kernel
         self.__dict__.pop("coef_", None)
         self.__dict__.pop("dual_coef_", None)
@@ -51,7 +67,6 @@ class Baseline(RegressorMixin, BaseEstimator):
             self.rows_ = problem.rows
             self._X = problem.X
         self.intercept_ = bias
-        return self
 
     def _certify(self, gap: float, objective: float, allowed: float, n_iter: int) -> None:
         """Keep the certificate, and say so where it is not good enough."""
@@ -61,7 +76,7 @@ class Baseline(RegressorMixin, BaseEstimator):
                 f"{type(self).__name__} stopped after {n_iter} iterations with a duality gap of {gap:.2e} "
                 f"({gap / max(abs(objective), 1e-300):.1e} of the objective); raise max_iter, tol or lam",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _values(self, X: np.ndarray) -> np.ndarray:

@@ -98,7 +98,16 @@ class Problem:
 def make_problem(tasks: Tasks, kernel: Any, intercept: bool) -> Problem:
     seen = tasks.seen
     Y, omega = np.nan_to_num(tasks.Y[seen]), tasks.weight[seen] / [w.sum() for w in tasks.weights]
-    return Problem(tasks.X, seen, Y, omega, resolve_kernel(kernel, tasks, intercept), intercept)
+    problem = Problem(tasks.X, seen, Y, omega, resolve_kernel(kernel, tasks, intercept), intercept)
+    if not isinstance(problem.kernel, Precomputed):
+        with np.errstate(over="ignore"):
+            size = problem.kernel.diag(tasks.X[seen])
+        if not np.isfinite(size).all():
+            raise ValueError(
+                f"{problem.kernel!r} is infinite at these inputs: their products leave double precision; rescale the inputs, "
+                "for example with scikit-learn's StandardScaler"
+            )
+    return problem
 
 
 def resolve_kernel(kernel: Any, tasks: Tasks, intercept: bool) -> Kernel:

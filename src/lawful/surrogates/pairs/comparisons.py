@@ -57,7 +57,7 @@ class PairTasks:
             raise ValueError(f"X has {len(X)} rows and the ratings have {n}: inconsistent numbers of queries")
         if n == 0 or D == 0:
             raise ValueError(f"the ratings have shape {ratings.shape}; at least one query and one item are needed")
-        check_size(D)
+        check_n_items(D)
         if ratings.nnz == 0:
             raise ValueError("the ratings are empty: nothing is rated; at least one query must rate two items")
         return cls(X, n, D, ratings=ratings)
@@ -79,7 +79,7 @@ class Comparisons(NamedTuple):
     y: np.ndarray
 
 
-def check_size(n_items: int) -> None:
+def check_n_items(n_items: int) -> None:
     """An error, before memory is asked for, when there cannot be so many items."""
     if n_items > MAX_ITEMS:
         raise ValueError(
@@ -111,7 +111,7 @@ def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tu
     if (table[:, :3] != np.floor(table[:, :3])).any():
         raise ValueError("queries and items of comparisons must be whole numbers: row numbers of X and item numbers from 0")
     D = max(int(table[:, 1:3].max()) + 1, 1) if n_items is None else check_count("PairwiseRidge", "n_items", n_items)
-    check_size(D)
+    check_n_items(D)
     for name, column, stop in (("query", 0, n), ("winner", 1, D), ("loser", 2, D)):
         wrong = np.flatnonzero((table[:, column] < 0) | (table[:, column] >= stop))
         if len(wrong):

@@ -23,10 +23,9 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from lawful._checks import choice, number
-from lawful._threads import n_threads
+from lawful._threads import blas_threads, n_threads
 from lawful.ratings import as_ratings, count_queries, users_of, with_data
 from lawful.surrogates.base import Surrogate
 from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
@@ -187,7 +186,7 @@ class PairwiseRidge(Surrogate):
         g = np.zeros(R.nnz) if f is None else self.slope_ * f
         ridge = self._ridge(lambda: observations(values, g, sign), K)
         K = K if ridge.size else np.empty((0, 0))  # not needed again
-        with threadpool_limits(1):
+        with blas_threads(1):
             return table_of_ratings(values, g, sign, K, ridge, threads, self.max_memory)
 
     def _from_comparisons(
