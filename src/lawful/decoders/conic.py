@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
-from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish, way_back
+from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
 from lawful.sets.cones import Cone
 
@@ -105,6 +105,27 @@ class PiecewiseConic(Conic):
     """The same for piecewise linear losses alone, which have nothing better; quadratic ones are solved in batches elsewhere."""
 
     needs_objective = ("center", "losses")
+
+
+class NewtonConic(Conic):
+    """Quadratic objectives over convex sets with equations: by `Newton`, and one by one where that does not finish."""
+
+    needs_objective = ("softened", "gradient", "curvature", "costs", "center")
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        return super().missing(F, C) + Newton().missing(F, C)
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        d = Newton().solve(F, C, decode)
+        xp = array_namespace(d.c)
+        rest = xp.nonzero(~certified(d))[0]
+        if rest.shape[0] == 0:
+            return d
+        more = super().solve(F.rows(rest), C.rows(rest), decode)
+        better = certified(more) & ((d.code[rest] == INFEASIBLE) | (more.value <= d.value[rest]))
+        rows = rest[better]
+        fields = {name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS}
+        return d.with_(**fields)
 
 
 def _cone(kind: str, size: int) -> Any:

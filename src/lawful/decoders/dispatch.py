@@ -8,7 +8,7 @@ from typing import Any
 from lawful.decoders.arcset import ArcSet
 from lawful.decoders.base import Decoder, Decoding
 from lawful.decoders.compose import BestMember, Blocks, Inflation, Penalty
-from lawful.decoders.conic import Conic, PiecewiseConic
+from lawful.decoders.conic import Conic, NewtonConic, PiecewiseConic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
@@ -27,6 +27,7 @@ SIMPLE: tuple[Decoder, ...] = (
     PiecewiseConic(),
     Riemannian(),
     ArcSet(),
+    NewtonConic(),
     Newton(),
     Conic(),
 )

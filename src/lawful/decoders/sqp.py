@@ -182,13 +182,18 @@ def multipliers(S: Array, rhs: Array, ridge: Array, n_equal: int) -> Array:
         live = new
     rows = xp.arange(k, device=device_of(S))[unsettled]
     part_S, part_rhs, part_ridge, part_equal = (take_rows(v, rows) for v in (S, rhs, ridge, equal))
-    dual = [xp.zeros_like(part_rhs[:, 0]) for _ in range(R)]
-    for _ in range(100):
+    swept = xp.zeros_like(part_rhs)
+    diagonal = xp.linalg.diagonal(part_S) + part_ridge
+    one = xp.eye(R, dtype=rhs.dtype, device=device_of(rhs))
+    for _ in range(40):
+        before = swept
         for p in range(R):
-            pull = part_rhs[:, p] - sum(part_S[:, p, q] * dual[q] for q in range(R) if q != p)
-            value = pull / (part_S[:, p, p] + part_ridge[:, 0])
-            dual[p] = value if p < n_equal else xp.where(value > 0, value, xp.zeros_like(value))
-    swept = xp.stack(dual, axis=1)
+            left = part_rhs[:, p] - part_ridge[:, 0] * swept[:, p] - dot(part_S[:, p, :], swept)
+            value = swept[:, p] + left / diagonal[:, p]
+            value = value if p < n_equal else xp.where(value > 0, value, xp.zeros_like(value))
+            swept = swept + (value - swept[:, p])[:, None] * one[p, :]
+        if not bool(xp.any(peak(swept - before) > 1e-9 * peak(swept))):
+            break
     exact = solve(part_equal | (swept > 1e-9 * peak(swept)[:, None]), part_S, part_rhs, part_ridge)
     valid = xp.all(part_equal | (exact >= -1e-9 * peak(exact)[:, None]), axis=1)
     return put_rows(nu, rows, xp.where(valid[:, None], exact, swept))
