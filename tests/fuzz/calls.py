@@ -13,7 +13,7 @@ from lawful.decoders import Decoding, decode
 
 from . import data
 from .draw import Names
-from .laws import Law
+from .laws import Law, Named
 from .source import Handed, New, Written, build, source
 
 HEADER = """import numpy as np, pandas as pd, lawful
@@ -354,7 +354,8 @@ def draw_decode(rng: np.random.Generator, law: Law, names: Names, shared: Any, m
     else:
         arrays, kind = _scores(rng, law, points)
     decoder = data.draw_decoder(rng)
-    library = "strict" if decoder is None and kind in ("Quadratic", "QuadraticForm") and rng.random() < 0.04 else "numpy"
+    quick = isinstance(law, Named) and decoder is None and kind in ("Quadratic", "QuadraticForm")  # strict arrays are slow
+    library = "strict" if quick and rng.random() < 0.08 else "numpy"
     return DecodeCall(law, names, X, kind=kind, arrays=arrays, shared=shared, made=made, decoder=decoder, library=library)
 
 

@@ -32,11 +32,11 @@ Y1, Y2 = Var("y", 0), Var("y", 1)
 # ------------------------------------------------------------------ the library, attacked
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_fixed_seeds(seed):
-    report = run.run_here(range(60), seed, n_calls=6, share=1.0)
+@pytest.mark.parametrize(("seed", "cases"), [(0, 20), (1, 20), *(pytest.param(s, 60, marks=pytest.mark.slow) for s in (0, 1))])
+def test_fixed_seeds(seed, cases):
+    report = run.run_here(range(cases), seed, n_calls=6, share=1.0)
     assert not report.failures, str(report)
-    assert report.rows["ok"] > 300
+    assert report.rows["ok"] > 5 * cases
 
 
 @settings(derandomize=True, max_examples=25, deadline=None)

@@ -132,7 +132,7 @@ class ConstraintSet(BaseEstimator):
         return self.relative(c) <= tolerance(c, tol)
 
     def in_metric(self, metric: np.ndarray | None) -> Self:
-        """Told to every set by the estimator: the output metric, (T,) or (T, T), which tubes may measure in; None: Euclidean."""
+        """Told to every set by an estimator: the output metric, (T,) or (T, T), for tubes that measure in it; None: equal."""
         return self
 
     def law_residual(self, c: Array) -> Array:

@@ -48,12 +48,11 @@ class Reverse:
         heapq.heapify(queue)
         found: Gradient = {}
 
-        def hand_on(child: int, share: Draft, weight: float = 1.0) -> None:
-            if graph.degree[child]:
-                if child not in adjoints:
-                    adjoints[child] = Sum()
-                    heapq.heappush(queue, -child)
-                adjoints[child] = graph.add(adjoints[child], share, weight)
+        def adjoint_of(child: int) -> Sum:
+            if child not in adjoints:
+                adjoints[child] = Sum()
+                heapq.heappush(queue, -child)
+            return adjoints[child]
 
         while queue:
             number = -heapq.heappop(queue)
@@ -68,12 +67,24 @@ class Reverse:
                     found[node[1]] = adjoint
                 continue
             adjoint = _short(graph, adjoint)
-            if node[0] == "sum":
-                for child, weight in node[2]:
-                    hand_on(child, adjoint, weight)
-            else:
+            if node[0] != "sum":
                 for child, partial in partials(graph, number):
-                    hand_on(child, graph.multiply(adjoint.copy(), partial))
+                    if graph.degree[child]:
+                        graph.add(adjoint_of(child), graph.multiply(adjoint.copy(), partial))
+                continue
+            term, times = next(iter(adjoint.terms.items()), (-1, 0.0))
+            for child, weight in node[2]:  # written out: long sums are most of the work
+                if not graph.degree[child]:
+                    continue
+                share = adjoint_of(child)
+                if term < 0:
+                    share.const += weight * adjoint.const
+                    continue
+                total = share.terms.get(term, 0.0) + weight * times
+                if total == 0.0 and graph.total[term]:
+                    share.terms.pop(term, None)
+                else:
+                    share.terms[term] = total
         return found
 
 
