@@ -23,10 +23,13 @@ from sklearn.utils.estimator_checks import (
     check_set_params,
 )
 
+from lawful.decoders import ArcSet
+from lawful.estimators.base import LawfulEstimator
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.kernels import Gaussian, Precomputed
 from lawful.metrics import rank_loss
 from lawful.ratings import as_ratings
+from lawful.surrogates import Surrogate
 
 PAPER = {"prior": None, "similarity": 0, "ridge": "n_lambda", "targets": "difference", "pair_weight": None}
 
@@ -219,6 +222,40 @@ def test_score_is_one_minus_the_normalised_loss():
     for truth in (np.full((20, 6), 3.0), np.full((20, 6), np.nan)):  # nothing but ties, nothing at all: no loss to speak of
         with pytest.raises(ValueError, match="nothing to order"):
             ranker.score(X_new, truth)
+
+
+# ---------------------------------------------------------------------------------------------- what it is made of
+
+
+def test_a_surrogate_a_set_and_a_decoder():
+    X, R, X_new, _ = draw(seed=20)
+    ranker = ConstrainedRanker("item_bias").fit(X, R)
+    assert isinstance(ranker, LawfulEstimator) and isinstance(ranker.surrogate_, Surrogate)
+    assert ranker.constraint_.n_items_ == 6 and len(ranker.constraint_.pairs()) == 15
+    d = ranker.decode(X_new)
+    assert ranker.constraint_.contains(ranker.constraint_.encode(d.order)).all()
+    F = ranker.objective(X_new)
+    assert F.shape == (20, 15) and len(F) == 20
+    again = ArcSet("insertion", sweeps=3).orders(F, ranker.constraint_)
+    assert np.array_equal(again.order, d.order) and np.array_equal(again.bound, d.bound)
+    scores = ranker.surrogate_.predict_tasks(X_new)
+    p, q = ranker.constraint_.pairs().T
+    assert np.allclose(np.concatenate(scores, axis=1), ranker.pair_scores(X_new, np.stack([p, q], axis=1)))
+    S = ranker.surrogate_.skew(X_new[:1])
+    assert np.allclose([s[0, 0] for s in scores], S[p, q])
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "eades"])
+def test_a_decoder_with_parameters_of_its_own(method):
+    X, R, X_new, _ = draw(seed=21, noise=2.0)
+    ranker = ConstrainedRanker(**PAPER, decoder=ArcSet(method)).fit(X, R)
+    named = ConstrainedRanker(**PAPER, decoder="exact" if method == "auto" else method).fit(X, R)
+    assert np.array_equal(ranker.predict(X_new), named.predict(X_new))
+    assert clone(ranker).get_params()["decoder__method"] == method
+    with pytest.raises(ValueError, match="method='magic' is unknown"):
+        ConstrainedRanker(**PAPER, decoder=ArcSet("magic")).fit(X, R)
+    with pytest.raises(ValueError, match="time_limit=-1 will not do"):
+        ConstrainedRanker(**PAPER, time_limit=-1).fit(X, R)
 
 
 # ---------------------------------------------------------------------------------------------- odd but right

@@ -100,7 +100,7 @@ def answer(start, low, high, query, col_ptr, rows, values, K, cross, square, str
     """scores[e] = f(x_query[e]) of the machine of pair t, for e in start[t] .. start[t + 1].
 
     A pair without examples answers 0. `square`: ridge machines with lam = strength, else hinge machines with C = strength.
-    Returns the largest gap / objective, the most passes, and how many ridge systems were not positive definite.
+    Returns the largest gap / objective, the most passes, and how many ridge systems could not be solved.
     """
     largest = 1
     for i in range(col_ptr.size - 1):
