@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import INFEASIBLE, NOT_CONVERGED, Decode, Decoder, Decoding, finish, polish, stack
 from lawful.decoders.seeds import more_starts, rank_in_group, starts
@@ -19,6 +19,7 @@ from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
+WILD = 1e8  # how much larger than predictions and labels an answer may be
 WIDTHS = tuple(
     10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
 )  # of the corners of an objective, relative to the range of the labels
@@ -136,6 +137,9 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     value = F.rows(rows).value(c)
     value = xp.where((relative <= tolerance(c)) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
     far = peak(F.center / scale)
+    # On a plateau at the end of the world F may be lowest, but a prediction it is not: only if there is nothing else.
+    sane = WILD * (far + peak(like(np.abs(C.location_) + C.spread_, c) / scale))
+    value = xp.where(peak(c / take_rows(scale, rows)) > take_rows(sane, rows), xp.full_like(value, xp.inf), value)
 
     best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))
     best_value = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))

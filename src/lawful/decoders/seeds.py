@@ -133,7 +133,7 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
     Never start on a singular point: there the normal vanishes and no step knows where to go.
     """
-    points, _ = restore(C, cloud, unit, max_iter=60)
+    points, _ = restore(C, cloud, unit, max_iter=80)
     points = points[np.isfinite(points).all(axis=1)]
     points = points[to_numpy(C.contains(points, 1e-7))]
     if not len(points):
