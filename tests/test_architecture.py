@@ -27,7 +27,7 @@ MAX_LINES = 400
 OPTIONAL = {"matplotlib", "pandas"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
-REQUIRED = {"numpy", "scipy", "sklearn", "sympy", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
+REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
 REQUIRED |= {"clarabel"}  # convex problems row by row
 REQUIRED |= {"rich", "typer"}  # the command line
 

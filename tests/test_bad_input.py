@@ -10,7 +10,17 @@ from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold
 
 from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Huber, KernelRidge, Reals, Sphere, stack_tasks
-from lawful.baselines import MeanRegularized, SingleTask
+from lawful.baselines import (
+    ClusteredMTL,
+    LatentTaskStructure,
+    LinearRelations,
+    MeanRegularized,
+    OutputKernelLearning,
+    ParametrizedRegressor,
+    RelationshipLearning,
+    SingleTask,
+    WienerShrinkage,
+)
 from lawful.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial, Precomputed
 from lawful.metrics import mean_squared_error as error_of
 from lawful.metrics import r2
@@ -161,6 +171,41 @@ def test_inputs_of_any_size(kernel, scale):
 def test_huge_inputs_of_another_regressor():
     with pytest.raises(ValueError, match=r"Ridge cannot be fitted to inputs of size .* rescale them"):
         ConstrainedRegressor(surrogate=Ridge()).fit(1e160 * X, Y)
+
+
+LINEAR = [  # with x.x' as their kernel
+    SingleTask(),
+    MeanRegularized(),
+    ClusteredMTL(),
+    RelationshipLearning(),
+    OutputKernelLearning(),
+    LatentTaskStructure(),
+    ParametrizedRegressor(),
+    WienerShrinkage(),
+    LinearRelations(),
+]
+each_baseline = pytest.mark.parametrize("baseline", LINEAR, ids=lambda baseline: type(baseline).__name__)
+
+
+@each_baseline
+def test_baselines_and_the_size_of_inputs(baseline):
+    tiny = baseline.fit(1e-160 * X, Y).predict(1e-160 * X)
+    np.testing.assert_allclose(tiny, np.tile(Y.mean(axis=0), (N, 1)), atol=1e-6)  # beside lam there is nothing to learn from
+    with pytest.raises(ValueError, match="rescale the inputs"):
+        baseline.fit(1e160 * X, Y)
+
+
+@each_baseline
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_baselines_follow_the_units_of_the_outputs(baseline, scale):
+    one, other = baseline.fit(X, Y).predict(X), baseline.fit(X, scale * Y).predict(X) / scale
+    np.testing.assert_allclose(other, one, atol=1e-4 * np.abs(Y).max())
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 2.5, "many"])
+def test_a_number_of_rounds_is_at_least_one(rounds):
+    with pytest.raises(ValueError, match=r"max_iter=.* will not do; give a whole number, 1 or above"):
+        LatentTaskStructure(max_iter=rounds).fit(X, Y)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian(100.0), Linear(), None], ids=repr)
@@ -335,7 +380,6 @@ def test_repeated_and_overlapping_folds():
         (np.nan, "no usable fraction"),
         (0, "cannot make cv=0 folds"),
     ],
-    ids=str,
 )
 def test_folds_that_will_not_do(cv, words):
     with pytest.raises(ValueError, match=words):
@@ -361,7 +405,6 @@ def test_folds_that_will_not_do(cv, words):
         (3, "unknown scoring"),
         (["r2"], "unknown scoring"),
     ],
-    ids=str,
 )
 @pytest.mark.parametrize("select_on", ["unconstrained", "constrained"])
 def test_scorers_that_will_not_do(scoring, words, select_on):
@@ -379,7 +422,6 @@ def test_scorers_that_will_not_do(scoring, words, select_on):
         (Gaussian([1.0, 2.0, 3.0]), "length scales of shape"),
         ([np.inf], "kernels holds"),
     ],
-    ids=str,
 )
 def test_kernels_that_will_not_do(kernels, words):
     with pytest.raises(ValueError, match=words):

@@ -1,4 +1,4 @@
-"""A certificate per row that cannot lie: each test here once found a row that was `ok` and broke the law, or was not optimal."""
+"""A certificate per row that cannot lie: each of these once found a row that was `ok` and broke the law, or was not optimal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 from lawful import (
     Absolute,
@@ -30,6 +31,7 @@ from lawful import (
     project,
 )
 from lawful.decoders import Riemannian, decode
+from lawful.decoders.dispatch import COMPOSED, NAMED, SIMPLE
 from lawful.kernels import Gaussian
 from lawful.losses import Loss
 from lawful.losses.objective import Quadratic, QuadraticForm
@@ -219,7 +221,7 @@ def best_value(F, C, start):
     value = lambda c: float(F.value(c[None])[0])  # noqa: E731
     ends = [minimize(value, s, constraints=constraints, method="SLSQP", options={"ftol": 1e-14, "maxiter": 500}) for s in start]
     found = [C.nearest(e.x[None])[0] for e in ends if np.isfinite(e.x).all()] + list(start)
-    grid = np.concatenate([C.nearest(np.array(found)), C.sample(200_000, 0)])
+    grid = np.concatenate([C.nearest(np.array(found)), C.sample(20_000, 0)])
     return min(F.value(grid[k : k + 1])[0] for k in np.argsort(F.costs(grid)[0])[:50])
 
 
@@ -241,7 +243,7 @@ def test_losses_with_corners_end_at_the_optimum(C, loss):
     assert (d.status == "ok").mean() > 0.9
     for i in np.flatnonzero(d.status == "ok"):
         row = F.rows(np.array([i]))
-        best = best_value(row, model.constraint_, model.constraint_.sample(20, 1))
+        best = best_value(row, model.constraint_, model.constraint_.sample(6, 1))
         size = float(np.ptp(row.costs(model.constraint_.sample(500, 2))))
         assert d.value[i] <= best + 1e-4 * size, (i, d.value[i], best)
 
@@ -305,3 +307,60 @@ def test_a_loss_with_a_derivative_and_no_curvature():
     fine = d.status == "ok"
     assert fine.mean() > 0.7
     np.testing.assert_array_less(d.value[fine], F.costs(circle).min(axis=1)[fine] + 1e-6)
+
+
+# ---------------------------------------------------------------------- the house
+
+
+VOCABULARY = {
+    "tol",
+    "max_iter",
+    "n_starts",
+    "n_samples",
+    "random_state",
+    "chunk",
+    "project",
+    "dof",
+    "temperature",
+    "prior",
+    "width",
+}
+VOCABULARY |= {"method", "sweeps", "time_limit", "verbose"}  # of orders
+
+
+@pytest.mark.parametrize("decoder", (*COMPOSED, *SIMPLE, *NAMED.values()), ids=lambda d: type(d).__name__)
+def test_decoders_are_estimators_with_one_vocabulary(decoder):
+    assert set(decoder.get_params()) <= VOCABULARY
+    assert repr(clone(decoder)) == repr(decoder)
+
+
+@pytest.mark.parametrize(
+    "C",
+    [
+        Equations("y1**2 + y2**2 = 1"),
+        Intersection([Equations("y1 + y2 <= 1"), Box(0, 1)]),
+        Inflated(Equations("y1*y2 = 1"), 0.2),
+        Product([(Sphere(), [0]), (Box(0, 1), [1])]),
+    ],
+    ids=lambda C: type(C).__name__,
+)
+def test_decoding_writes_nothing_into_a_set(C):
+    points = np.random.default_rng(11).standard_normal((6, 2))
+    C.fit(points)
+    before = {key: id(value) for key, value in C.__dict__.items()}
+    first = decode(Quadratic(np.ones((6, 2)), points), C)
+    assert {key: id(value) for key, value in C.__dict__.items()} == before
+    again = decode(Quadratic(np.ones((6, 2)), points), C.fit(points))
+    np.testing.assert_array_equal(first.c, again.c)
+
+
+def test_a_tube_in_the_metric_of_an_estimator_contains_what_it_predicts():
+    rng = np.random.default_rng(12)
+    X = rng.uniform(-2, 2, (40, 1))
+    Y = np.c_[np.cos(X), 3 * np.sin(X)] + 0.1 * rng.standard_normal((40, 2))
+    for metric in ("residual", "residual_full"):
+        model = ConstrainedRegressor(Inflated(Equations("y1**2 + (y2/3)**2 = 1"), 0.5, "objective"), loss=Square(metric)).fit(
+            X, Y
+        )
+        d = model.decode(X)
+        assert (d.status == "ok").all() and model.constraint_.contains(d.c, 1e-6).all() and (d.law_residual > 0).any()

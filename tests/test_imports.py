@@ -53,11 +53,21 @@ def test_a_first_fit_loads_only_what_it_needs():
     assert not [name for name in modules if name.startswith(tuple(f"lawful.{room}" for room in unused))]
 
 
+def test_a_law_in_words_needs_no_computer_algebra():
+    _, modules = fresh(
+        """import numpy as np
+        from lawful import Equations
+        circle = Equations("y1**2 + y2**2 = x1").fit(np.ones((3, 2)), np.ones((3, 1)))
+        assert circle.at(np.full((1, 1), 4.0)).residual(np.array([[0.0, 2.0]])) == 0"""
+    )
+    assert "lawful.sets.laws.law" in modules and not modules & {"sympy", "numba"}
+
+
 def test_names_that_load_a_compiler():
     """Kernels are compiled when they are called, and the compiler is loaded with the things that have kernels."""
     names = set(lawful.__all__) - {"ConstrainedRanker", "rankings"}
     _, modules = fresh("import lawful\n" + "\n".join(f"lawful.{name}" for name in names))
-    assert "lawful.estimators.search" in modules and "numba" not in modules
+    assert "lawful.estimators.search" in modules and not modules & {"numba", "sympy"}
     kernels = """
         from numba.core.dispatcher import Dispatcher
         from lawful.baselines import *

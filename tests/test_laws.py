@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lawful import Equations
+from lawful.sets.laws import derivatives
 from lawful.sets.laws.law import compile_law
+from lawful.sets.laws.program import Directions
 
 RNG = np.random.default_rng(0)
 NAMES = {f"y{t + 1}": ("y", t) for t in range(3)} | {"x1": ("x", 0)}
@@ -131,6 +133,9 @@ def test_derivatives_are_those_of_sympy(expression):
     value = S.values("=", c, X)[:, 0]
     calm = np.abs(value) < 1e3
     g = formula - ORDER[2]
+    given = compile_law([g], NAMES, 3, 1).values("=", c, X)[:, 0] if g.free_symbols & set(ORDER[:3]) else value
+    both = calm & np.isfinite(given)
+    np.testing.assert_allclose(given[both], value[both], rtol=1e-9, atol=1e-9, err_msg=text)
     with np.errstate(all="ignore"):
         J = [sympy.lambdify(ORDER, sympy.diff(g, s), MODULES)(*c.T, X[:, 0]) for s in ORDER[:3]]
         check(S.jacobian("=", c, X)[:, 0, :], J, calm, text)
@@ -221,6 +226,24 @@ def test_long_laws_on_every_library(kind):
     np.testing.assert_array_equal(np.isnan(np.asarray(S.values("<=", strict.asarray(c), strict.asarray(X)))), np.isnan(broken))
 
 
+@pytest.mark.parametrize("kind", ["=", "<="])
+def test_one_forward_sweep_in_place_of_many_reverse_ones(kind, monkeypatch):
+    T, texts = long_law()
+    texts.append("*".join(f"(1 + y{t + 1}/9)" for t in range(T)) + " = y1")
+    names = {f"y{t + 1}": ("y", t) for t in range(T)} | {"x1": ("x", 0)}
+    c, X = RNG.uniform(0.5, 1.5, (20, T)), RNG.uniform(0.5, 1.5, (20, 1))
+    S = compile_law(texts, names, T, 1)
+    nu = RNG.standard_normal((20, S.count(kind)))
+    J, H = S.jacobian(kind, c, X), S.hessian(kind, c, X, nu)
+    monkeypatch.setattr(derivatives, "BUDGET", 500)
+    forward = pickle.loads(pickle.dumps(S))
+    assert isinstance(forward._program(kind, 1), Directions) and isinstance(forward._program(kind, 2), Directions)
+    np.testing.assert_allclose(forward.jacobian(kind, c, X), J, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(forward.hessian(kind, c, X, nu), H, rtol=1e-10, atol=1e-11)
+    sc, sX, snu = (strict.asarray(a) for a in (c, X, nu))
+    np.testing.assert_allclose(np.asarray(forward.hessian(kind, sc, sX, snu)), H, rtol=1e-10, atol=1e-11)
+
+
 def test_a_value_that_does_not_exist_spoils_only_its_own_sum():
     texts = ["+".join(f"{k + t + 1}*log(y{t + 1} + {k % 2}*2)" for t in range(3)) + " = 1" for k in range(12)]
     S = system(*texts)
@@ -237,6 +260,8 @@ def test_other_number_types_and_empty_batches():
         out = S.values("=", c.astype(dtype), None)
         assert out.dtype == dtype == S.jacobian("=", c.astype(dtype), None).dtype
         np.testing.assert_allclose(out, S.values("=", c, None), rtol=1e-5, atol=1e-5)
+    whole = np.array([[1, 2, 3], [-1, 0, 2]])
+    np.testing.assert_array_equal(S.values("=", whole, None), S.values("=", whole.astype(float), None))
     none = np.zeros((0, 3))
     assert S.values("=", none, None).shape == (0, 2) and S.jacobian("=", none, None).shape == (0, 2, 3)
     assert S.hessian("=", none, None, np.zeros((0, 2))).shape == (0, 3, 3)
@@ -253,6 +278,21 @@ def test_torch_gives_the_same_numbers(text):
     np.testing.assert_allclose(S.values("=", tc, tX).numpy(), S.values("=", c, X), atol=1e-12)
     np.testing.assert_allclose(S.jacobian("=", tc, tX).numpy(), S.jacobian("=", c, X), atol=1e-12)
     np.testing.assert_allclose(S.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+
+
+@pytest.mark.torch
+def test_torch_and_long_laws(monkeypatch):
+    import torch
+
+    T, texts = long_law()
+    S = compile_law(texts, {f"y{t + 1}": ("y", t) for t in range(T)} | {"x1": ("x", 0)}, T, 1)
+    c, X, nu = RNG.uniform(0.5, 1.5, (9, T)), RNG.uniform(0.5, 1.5, (9, 1)), RNG.standard_normal((9, S.count("=")))
+    tc, tX, tnu = (torch.asarray(a) for a in (c, X, nu))
+    forward = pickle.loads(pickle.dumps(S))
+    np.testing.assert_allclose(S.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+    monkeypatch.setattr(derivatives, "BUDGET", 500)
+    np.testing.assert_allclose(forward.hessian("=", tc, tX, tnu).numpy(), S.hessian("=", c, X, nu), atol=1e-12)
+    np.testing.assert_allclose(forward.jacobian("=", tc, tX).numpy(), S.jacobian("=", c, X), atol=1e-12)
 
 
 # ------------------------------------------------------------------ domains, kinks, constants

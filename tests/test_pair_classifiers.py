@@ -191,7 +191,8 @@ def test_errors(split):
     with pytest.raises(ValueError, match="nothing to compare"):
         pair_loss([[3.0, 3.0]], [])
     with pytest.raises(ValueError, match="not positive definite"):
-        PairwiseClassifiers("square", kernel=lambda X, Z: -50 * X @ Z.T).fit(X, R).predict_pairs(X[:1], [[0, 1, 2]])
+        odd = PairwiseClassifiers("square", kernel=lambda X, Z: 3.0 - 50 * np.abs(X[:, :1] - Z[:, :1].T), similarity=0.0)
+        odd.fit(X, R).predict_pairs(X[:1], [[0, 1, 2]])
 
 
 def test_generated_ratings():

@@ -419,8 +419,9 @@ def test_inputs_are_not_changed():
         ({"kappa": np.nan}, "kappa=nan will not do"),
         ({"similarity": "much"}, "similarity='much' will not do"),
         ({"prior": "oracle"}, "prior"),
-        ({"kernel": lambda A, B: -100 * A @ B.T, "constant": False}, "not positive definite"),
-        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinities"),
+        ({"kernel": lambda A, B: 3.0 - 5 * np.abs(A[:, :1] - B[:, :1].T), "constant": False}, "not positive definite"),
+        ({"kernel": lambda A, B: -100 * A @ B.T, "constant": False}, "never negative"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinite"),
         ({"kernel": Gaussian()}, "no length scale"),
     ],
 )

@@ -242,7 +242,7 @@ def test_where_there_is_no_point_the_row_says_so():
     F = Quadratic(np.ones((2, 2)), np.array([[0.5, 0.5], [0.5, 0.5]]))
     for decoder in (Posterior(n_samples=20), Wiener(n_samples=20), Posterior(n_samples=20, project=True)):
         d = decode(F, law.at(np.array([[1.0], [-1.0]])), decoder)
-        assert d.status.tolist() == ["ok", "infeasible"]
+        assert d.status.tolist() == ["ok" if decoder.project else "averaged", "infeasible"]
         assert np.isfinite(d.c).all()
     mixed = Union([Equations("y1**2 + y2**2 = x1"), Sphere()]).fit(np.eye(2), inputs=["x1"])
     with pytest.raises(TypeError, match=r"Posterior cannot sample Union for each input .*the default decoder needs no samples"):

@@ -1,6 +1,7 @@
-"""Rankings with odd inputs: weights of any scale, too many items for the time, item numbers that are none, gaps of every kind."""
+"""Rankings with odd inputs: weights of any scale, too many items for the time, numbers that are no items, gaps."""
 
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -110,7 +111,7 @@ def test_an_item_number_that_is_none_asks_for_no_memory(item):
     with pytest.raises(ValueError, match="number them"):
         ConstrainedRanker(**PAPER).fit(X, comparisons=[(0, 0, 1)], n_items=10**12)
     for n_items in (0, -3, 2.5, "many"):
-        with pytest.raises(ValueError, match="n_items=.* will not do"):
+        with pytest.raises(ValueError, match=r"n_items=.* will not do"):
             ConstrainedRanker(**PAPER).fit(X, comparisons=[(0, 0, 1)], n_items=n_items)
 
 
@@ -159,3 +160,59 @@ def test_masked_and_missing_ratings_are_unrated(model):
     assert model.score(X, truth) == pytest.approx(model.score(X, R))
     with pytest.raises(ValueError, match="masked"):
         model.fit(np.ma.masked_array(X, X > 1), R)
+
+
+# ---------------------------------------------------------------------------------------------- what cannot be computed with
+
+
+@pytest.mark.parametrize("model", [*RANKERS, PairwiseClassifiers(similarity=0.0)], ids=name)
+@pytest.mark.parametrize("scale", [1e160, 1e-160, 1e300])
+def test_inputs_and_ratings_that_leave_the_range_of_numbers(model, scale):
+    X, R = draw()
+    with pytest.raises(ValueError, match=r"X has values of size .* rescale it"):
+        model.fit(scale * np.clip(X, -1, 1), R)
+    with pytest.raises(ValueError, match=r"ratings has values of size .* rescale it"):
+        model.fit(X, scale * np.clip(R, -1, 1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_ridge_that_is_nothing_beside_a_singular_kernel(n):
+    """Without a constant and with equal inputs: n examples of each pair, and a kernel matrix of rank 1 or 0."""
+    R = np.arange(3.0 * n).reshape(n, 3) ** 2
+    for X in (np.zeros((n, 1)), np.ones((n, 1))):
+        model = ConstrainedRanker(**PAPER, constant=False, lam=1e-300, kernel=lambda A, B: A @ B.T)
+        if n == 1 and X.any():
+            assert model.fit(X, R).predict(X).tolist() == [[2, 1, 0]]
+            continue
+        for missing in ("skip", "zero"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    positions = model.set_params(missing=missing).fit(X, R).predict(X)
+                except ValueError as error:
+                    assert "not positive definite" in str(error)
+                else:
+                    assert (np.sort(positions, axis=1) == np.arange(3)).all()
+        square = PairwiseClassifiers("square", constant=False, lam=1e-300, similarity=0.0, kernel=lambda A, B: A @ B.T)
+        if n == 2:
+            with pytest.raises(ValueError, match="not positive definite"):
+                square.fit(X, R).predict_pairs(X, [[0, 0, 1]])
+
+
+def test_factors_without_a_ridge():
+    X, R = draw()
+    for parameters in ({"lam": 1e-300}, {"lam": 1e300}, {"damping": 1e300, "count_power": 0, "lam": 1e-300}):
+        try:
+            found = MatrixFactorizationRanker(8, n_iter=30, **parameters).fit(X, R).scores(X)
+        except ValueError as error:
+            assert "scale the data" in str(error)
+        else:
+            assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
+def test_numbers_of_threads_that_are_none(n_jobs):
+    X, R = draw()
+    for model in (ConstrainedRanker(n_jobs=n_jobs), MatrixFactorizationRanker(n_jobs=n_jobs)):
+        with pytest.raises(ValueError, match="no number of threads; give 1"):
+            model.fit(X, R)

@@ -276,7 +276,7 @@ def test_on_failure():
     instead = law(Equations(CONTRADICTION), on_failure="unconstrained").fit(X, Y).decode(NEW)
     np.testing.assert_allclose(instead.c, law().fit(X, Y).predict(NEW), atol=1e-12)
     np.testing.assert_allclose(instead.value, 0.0, atol=1e-12)
-    with pytest.raises(ValueError, match="unknown on_failure 'ignore'; choose one of warn"):
+    with pytest.raises(ValueError, match="on_failure='ignore' is unknown; choose one of 'warn'"):
         law(on_failure="ignore").fit(X, Y)
 
 

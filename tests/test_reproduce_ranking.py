@@ -22,6 +22,7 @@ from lawful.experiments.ranking.words import OMEGA, TASKS
 from lawful.experiments.ranking.work import FULL, GENERATED, PARTS
 from lawful.report.blocks import Bullets, Claim, Figure, Table, Text
 
+pytestmark = pytest.mark.xdist_group("ranking")  # the rows are made once, not once for each worker
 QUICK = Options(quick=True, trials=2)
 
 

@@ -26,6 +26,7 @@ from lawful.experiments.sarcos.splits import draw
 from lawful.experiments.sarcos.systems import SYSTEMS, expected, rivals
 from lawful.report.blocks import Claim, Figure, Table, Text
 
+pytestmark = pytest.mark.xdist_group("sarcos")  # the rows are made once, not once for each worker
 QUICK = Options(quick=True, trials=2)
 
 

@@ -23,6 +23,7 @@ from lawful.losses import Quadratic
 from lawful.report.blocks import Claim, Figure, Grid, Table
 from lawful.surrogates import KernelRidge
 
+pytestmark = pytest.mark.xdist_group("synthetic")  # the rows are made once, not once for each worker
 QUICK = Options(quick=True, trials=1)
 LAW_NAMES = [law for laws in LAWS.values() for law in laws]
 

@@ -17,6 +17,7 @@ from lawful.experiments.theory.work import GAIN, LAWS
 from lawful.experiments.theory.worlds import world
 from lawful.report.blocks import Claim, Figure
 
+pytestmark = pytest.mark.xdist_group("theory")  # the rows are made once, not once for each worker
 OPTIONS = Options(quick=True, trials=1, seed=3)
 WORLDS = sorted({(law, T, k) for law, T, k in GAIN} | {(law, T, 1) for law, T in LAWS})
 

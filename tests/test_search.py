@@ -324,6 +324,16 @@ def test_a_given_ridge_keeps_its_other_parameters():
     assert chosen.scales == "shared" and chosen.max_tuning_rows == 20
     assert isinstance(model.best_params_["kernel"], Gaussian)
     assert ridge.kernel is None  # the user's own is untouched
+    given = ConstrainedRegressorCV(Sphere(), surrogate=KernelRidge(Linear(), lam=1e-2, intercept=False), cv=3).fit(X, Y)
+    assert repr(given.best_params_["kernel"]) == "Linear()"
+    assert given.best_params_["lam"] == 1e-2 and given.best_params_["intercept"] is False
+    both = ConstrainedRegressorCV(Sphere(), surrogate=KernelRidge(Linear(), lam=1e-2), kernels=KERNELS, lams=LAMS, cv=3).fit(
+        X, Y
+    )
+    assert both.best_params_["kernel"] in KERNELS and both.best_params_["lam"] is not None
+    for odd, words in ((KernelRidge(KERNELS), "one kernel after the other"), (KernelRidge(lam="rate"), "give lams")):
+        with pytest.raises(ValueError, match=words):
+            ConstrainedRegressorCV(Sphere(), surrogate=odd).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -466,8 +476,8 @@ def test_no_edge_without_reason():
         ({"cv": [(np.arange(10), np.array([99]))]}, "outside"),
         ({"cv": [(np.array([], int), np.arange(5))]}, "both need at least one"),
         ({"cv": object()}, "will not do"),
-        ({"select_on": "both"}, "unknown select_on"),
-        ({"rule": "two_se"}, "unknown rule"),
+        ({"select_on": "both"}, "select_on='both' is unknown"),
+        ({"rule": "two_se"}, "rule='two_se' is unknown"),
         ({"scoring": "accuracy"}, "unknown scoring"),
         ({"lam_per_task": True, "select_on": "constrained"}, "one lambda for all"),
         ({"intercepts": []}, "intercepts is empty"),

@@ -1,17 +1,18 @@
 """Checks of parameters, in one wording: who speaks, what is wrong, what would do.
 
 `check_number`, `check_count` and `check_choice` take a value and the name of who speaks; `number`, `count` and `choice` take an
-estimator and the name of one of its parameters.
+estimator and the name of one of its parameters. `in_range` is for computations that numbers of an odd size may end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_number", "choice", "count", "number"]
+__all__ = ["check_choice", "check_count", "check_finite", "check_number", "choice", "count", "in_range", "number"]
 
 
 def check_number(who: str, name: str, value: Any, *, zero: bool = False, infinite: bool = False, hint: str = "") -> float:
@@ -38,6 +39,25 @@ def check_choice(who: str, name: str, value: Any, allowed: Collection[Any]) -> A
     if not any(type(value) is type(known) and value == known for known in allowed):
         raise ValueError(f"{who}: {name}={value!r} is unknown; choose one of {', '.join(map(repr, allowed))}")
     return value
+
+
+REMEDY = "scale the data to a size near 1, and choose the weights of penalties not so far from it"
+
+
+@contextmanager
+def in_range(who: str) -> Iterator[None]:
+    """No warnings on the way; what overflows or divides by zero for good is a ValueError. `check_finite` looks at the rest."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError, FloatingPointError) as error:
+        raise ValueError(f"{who}: the numbers leave double precision; {REMEDY}") from error
+
+
+def check_finite(who: str, *values: Any) -> None:
+    """An error unless all of these are finite."""
+    if not all(np.isfinite(value).all() for value in values):
+        raise ValueError(f"{who}: the numbers leave double precision; {REMEDY}")
 
 
 def number(owner: Any, name: str, *, zero: bool = False, infinite: bool = False, hint: str = "") -> float:

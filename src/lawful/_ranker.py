@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from lawful.metrics import rank_loss
-from lawful.ratings import as_ratings, count_queries
+from lawful.ratings import as_ratings, check_training, count_queries
 from lawful.tasks import check_inputs
 
 __all__ = ["Ranker", "check_items", "new_queries", "training_queries", "training_ratings"]
@@ -88,6 +88,7 @@ def training_ratings(estimator: Any, X: Any, R: Any) -> tuple[np.ndarray | None,
         raise ValueError(f"X has {len(X)} rows and R has {R.shape[0]}: inconsistent numbers of queries")
     if R.nnz == 0:
         raise ValueError(f"{name}: the ratings are empty; at least one query must have rated something")
+    check_training(name, X, R)
     estimator.n_items_, estimator.item_names_ = R.shape[1], names
     return X, R
 

@@ -13,6 +13,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of
 
 UNROLL = 4
+SINGULAR = (np.linalg.LinAlgError, RuntimeError)  # torch's own error is a RuntimeError
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -95,12 +96,17 @@ def solve_many(A: Array, B: Array) -> Array:
     xp = array_namespace(A, B)
     try:
         return xp.linalg.solve(A, B)
-    except (np.linalg.LinAlgError, RuntimeError):  # torch's own error is a RuntimeError
-        singular = ~(abs(xp.linalg.det(A)) > 0)
-        size = xp.max(abs(A), axis=(1, 2))
-        ridge = xp.where(singular, 1e-14 * size, xp.zeros_like(size))
-        ridge = xp.where(singular & ~(size > 0), xp.ones_like(size), ridge)
-        return xp.linalg.solve(add_diagonal(A, ridge[:, None]), B)
+    except SINGULAR:
+        pass
+    singular = ~(abs(xp.linalg.det(A)) > 0)
+    size = xp.max(abs(A), axis=(1, 2))
+    size = xp.where((size > 0) & xp.isfinite(size), size, xp.ones_like(size))
+    for ridge in (1e-14, 1e-10, 1e-6):
+        try:
+            return xp.linalg.solve(add_diagonal(A, xp.where(singular, ridge * size, xp.zeros_like(size))[:, None]), B)
+        except SINGULAR:
+            singular = xp.ones_like(singular)  # a determinant that is only nearly 0
+    return xp.full_like(B, xp.nan)
 
 
 def solve_rows(A: Array, B: Array) -> Array:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Any
 
 from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
-__all__ = ["Threads", "n_threads", "on_threads"]
+__all__ = ["Threads", "blas_threads", "n_threads", "on_threads"]
+
+
+def blas_threads(n: int | None) -> threadpool_limits:
+    """A context in which BLAS uses so many threads (None: as many as before): matrices of a few hundred rows gain little from
+    more, and threads of our own would wait for those of BLAS."""
+    return threadpool_limits(n, user_api="blas")
 
 
 def n_threads(n_jobs: int | None) -> int:
     """How many threads `n_jobs` asks for; None and -1 mean all cores."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r} is no number of threads; give 1, 2, ..., or None for all cores")
     return effective_n_jobs(-1 if n_jobs is None else n_jobs)
 
 

@@ -15,13 +15,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from lawful.tasks import as_floats
+from lawful.tasks import as_floats, check_size
 
 __all__ = [
     "DAMPING",
     "as_ratings",
     "centred",
     "centred_squares",
+    "check_n_items",
+    "check_training",
     "count_queries",
     "profile_features",
     "similarity",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 DAMPING = 10.0  # ratings: short profiles say less
+MAX_ITEMS = 2**24  # some arrays hold a number for each item
 
 
 def as_ratings(R: Any, n_items: int | None = None) -> sparse.csr_array:
@@ -63,6 +66,23 @@ def users_of(R: sparse.csr_array) -> np.ndarray:
 def with_data(R: sparse.csr_array, data: np.ndarray) -> sparse.csr_array:
     """A matrix with the pattern of R and other values."""
     return sparse.csr_array((data, R.indices.copy(), R.indptr.copy()), shape=R.shape)
+
+
+def check_n_items(who: str, n_items: int) -> None:
+    """An error, before memory is asked for, when there cannot be so many items."""
+    if n_items > MAX_ITEMS:
+        raise ValueError(
+            f"{who}: items are numbered up to {n_items - 1}, so there would be {n_items} of them; at most {MAX_ITEMS} will do: "
+            "number them 0, 1, 2, ..., for example by numpy.unique(..., return_inverse=True)"
+        )
+
+
+def check_training(who: str, X: Any, R: sparse.csr_array) -> None:
+    """Sizes that can be computed with: the number of items, and the squares of inputs and ratings."""
+    check_n_items(who, R.shape[1])
+    check_size(R.data, f"{who}: the ratings")
+    if X is not None:
+        check_size(X, f"{who}: X")
 
 
 def count_queries(name: str, X: Any, profile: sparse.csr_array | None) -> int:

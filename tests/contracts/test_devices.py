@@ -125,9 +125,10 @@ def test_decoding_of_equations_and_compositions(C, T):
 def test_decoding_keeps_single_precision(name):
     C, T = LAWS[name]
     C = fitted(C, T)
-    d = decode(objectives(T, lambda x: np.asarray(x, np.float32))["quadratic"], C)
-    for field in ("c", "value", "residual", "margin"):
-        assert getattr(d, field).dtype == np.float32, field
+    for kind in ("quadratic", "form") if name != "rankings" else ("quadratic",):  # orders know no full metric
+        d = decode(objectives(T, lambda x: np.asarray(x, np.float32))[kind], C)
+        for field in ("c", "value", "residual", "margin"):
+            assert getattr(d, field).dtype == np.float32, field
 
 
 @pytest.mark.parametrize("decoder, make, C, T", PAIRS, ids=lambda p: getattr(p, "__name__", str(p).split(" object")[0]))

@@ -40,6 +40,14 @@ def test_laws_of_all_kinds_hold(seed):
     assert report.rows["ok"] > 40
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fixed_seeds(seed):
+    report = run.run_here(range(60), seed, n_calls=6, share=1.0)
+    assert not report.failures, str(report)
+    assert report.rows["ok"] > 300
+
+
 def test_named_sets_hold():
     """Sets with closed forms are quick: many of them."""
     named = [k for k in range(400) if isinstance(run.law_of(0, k)[2], laws.Named)]

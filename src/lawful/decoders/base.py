@@ -109,8 +109,8 @@ def finish(
 ) -> Decoding:
     """The certificate. Every decoder returns through here, and nothing else says what is ok.
 
-    A row is in C when `C.relative(c) <= TOL`, measured at the point that is returned; all but `infeasible` and `averaged` rows
-    are. A decoder says what it alone can know: which rows have passed a test of (local) optimality (`proven`, all of them when
+    A row is in C when `C.relative(c) <= TOL`, measured at the point that is returned; all rows are but `infeasible` ones and
+    means. A decoder says what it alone can know: which rows have passed a test of local optimality (`proven`, all of them when
     None), which are means over C (`averaged`), for which there is no point of C to speak of (`lost`), and `C.relative(c)`,
     `C.residual(c)` where they were `measured` in a better way (a tube knows the point of its base set that is near c).
     """

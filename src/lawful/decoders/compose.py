@@ -83,7 +83,7 @@ class BestMember(Decoder):
             )
             fields = {name: pick(getattr(other, name), getattr(best, name)) for name in FIELDS}
             best = Decoding(**fields | {"margin": margin, "iterations": iterations})
-        return best
+        return best if C.relaxed else best.with_(residual=C.residual(best.c), law_residual=C.law_residual(best.c))
 
 
 def not_quadratic(F: Any) -> list[str]:
@@ -231,8 +231,11 @@ class Inflation(Decoder):
         soft, _, _ = F.softened(1e-13 * top[:, None] * xp.ones_like(w))
         near = decode(soft, C.base_).c
         inside = sound & (xp.sqrt(xp.sum((w - near) ** 2, axis=1)) <= C.delta)
-        z, c = xp.where(inside[:, None], w, exact.c), xp.where(inside[:, None], near, exact.c)
-        rest = xp.arange(F.shape[0], device=device_of(w))[~inside]
+        # Where even the best point of C is not known for sure, a step from the one that was found is all that is worth it.
+        known = certified(exact)
+        z = xp.where(inside[:, None], w, exact.c + best_shift(F, exact.c, C.delta))
+        c = xp.where(inside[:, None], near, exact.c)
+        rest = xp.arange(F.shape[0], device=device_of(w))[~inside & known]
         if rest.shape[0]:
             part_F, part_C = F.rows(rest), C.rows(rest)
             begins = [take_rows(exact.c, rest), take_rows(near, rest)]
@@ -274,7 +277,9 @@ class Inflation(Decoder):
         xp = array_namespace(begins[0])
         best = best_c = begins[0]
         best_value = xp.full_like(F.value(best), xp.inf)
-        for begin in begins:
+        for k, begin in enumerate(begins):
+            if any(bool(xp.all(abs(begin - other) <= 1e-9 * peak(begin)[:, None])) for other in begins[:k]):
+                continue
             z, c = self._alternate(F, C, begin, decode)
             value = F.value(z)
             wins = value < best_value
@@ -282,7 +287,7 @@ class Inflation(Decoder):
             best_value = xp.where(wins, value, best_value)
         return best, best_c
 
-    def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 12) -> tuple[Array, Array]:
+    def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 8) -> tuple[Array, Array]:
         """Exact steps in r and in c by turns; both lower F(c + r)."""
         xp = array_namespace(c)
         z = c + best_shift(F, c, C.delta)

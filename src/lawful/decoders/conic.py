@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
-from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
+from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
 from lawful.sets.cones import Cone
 
@@ -65,7 +65,7 @@ class Conic(Decoder):
         """Rows that are not convex."""
         if not Newton().missing(F, C):
             return Newton().solve(F, C, decode)
-        return finish(F, C, C.nearest(F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
+        return finish(F, C, way_back(C, F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
 
     def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
         P, q, pieces = problem

@@ -15,6 +15,8 @@ from lawful.decoders._descent import State, iterate, norm
 from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
 from lawful.decoders.conic import Conic
 
+PATIENCE = 200  # steps before the interior-point method takes over
+
 
 class ConvexDescent(Decoder):
     """FISTA with adaptive restart on a convex set that knows its Euclidean projection.
@@ -56,13 +58,14 @@ class ConvexDescent(Decoder):
             "size": size,
             "done": size < 0,
         }
-        state = iterate(F.rows(rest), C.rows(rest), state, self._step, self.max_iter)
+        # A wide metric makes a gradient crawl; an interior-point method, where there is one, does not mind.
+        finishes = self.max_iter > PATIENCE and hasattr(F, "softened") and not Conic().missing(F, C)
+        state = iterate(F.rows(rest), C.rows(rest), state, self._step, PATIENCE if finishes else self.max_iter)
         iterations = put_rows(xp.zeros_like(xp.astype(easy, xp.int64)), rest, state["iterations"])
         proven = put_rows(xp.ones_like(easy), rest, state["done"] & (not getattr(F, "kinked", False)))
         c = put_rows(c, rest, state["c"])
         slow = xp.nonzero(~proven)[0]
-        if slow.shape[0] and not Conic().missing(F, C) and hasattr(F, "softened"):
-            # A wide metric makes a gradient crawl; an interior-point method does not mind.
+        if slow.shape[0] and finishes:
             d = Conic().solve(F.rows(slow), C.rows(slow), decode)
             c, proven = put_rows(c, slow, d.c), put_rows(proven, slow, certified(d))
             iterations = put_rows(iterations, slow, take_rows(iterations, slow) + d.iterations)

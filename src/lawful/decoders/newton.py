@@ -19,7 +19,9 @@ from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
-WIDTHS = tuple(10.0**-k for k in range(1, 10))  # of the corners of an objective, relative to the range of the labels
+WIDTHS = tuple(
+    10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
+)  # of the corners of an objective, relative to the range of the labels
 
 
 class Newton(Decoder):
@@ -30,8 +32,10 @@ class Newton(Decoder):
 
     needs_objective = ("gradient", "curvature", "costs", "center")
 
-    def __init__(self, max_iter: int = 60, chunk: int = 32768) -> None:
+    def __init__(self, tol: float = 1e-8, max_iter: int = 60, n_starts: int = 3, chunk: int = 32768) -> None:
+        self.tol = tol
         self.max_iter = max_iter
+        self.n_starts = n_starts
         self.chunk = chunk
 
     def missing(self, F: Any, C: Any) -> list[str]:
@@ -51,7 +55,7 @@ class Newton(Decoder):
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
             scale = units(F)
-            found = self._local(F, C, scale, *starts(F, C, scale))
+            found = self._local(F, C, scale, *starts(F, C, scale, self.n_starts))
             d = best_of(F, C, scale, found)
             xp = array_namespace(d.c)
             doubtful = xp.arange(F.shape[0], device=device_of(d.code))[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
@@ -89,10 +93,10 @@ class Newton(Decoder):
     def _descend(self, F: Any, C: Any, c: Array, scale: Array, reach: float = 4.0) -> tuple[Array, Array, Array]:
         """A local solution from each start: (solutions, converged, iterations)."""
         if not getattr(F, "kinked", False):
-            return sequential_quadratic(F, C, c, scale, self.max_iter, reach)
+            return sequential_quadratic(F, C, c, scale, self.max_iter, reach, self.tol)
         total = 0
         for width in WIDTHS:
-            c, converged, iterations = sequential_quadratic(F.rounded(width), C, c, scale, self.max_iter // 2, reach)
+            c, converged, iterations = sequential_quadratic(F.rounded(width), C, c, scale, self.max_iter // 2, reach, self.tol)
             total = total + iterations
         return c, converged, total
 

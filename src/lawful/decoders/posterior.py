@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.decoders.atoms import Atoms, covariance, density, filter_gain, positive_part, unbounded
@@ -34,6 +35,7 @@ from lawful.decoders.enumeration import row_chunks
 from lawful.losses.objective import QuadraticForm
 from lawful.sets.elementary import Reals
 from lawful.sets.relaxed import Penalized
+from lawful.sets.restore import restore
 
 FEW = 200  # clouds with fewer points than this are too thin to stand for their distribution: atoms get a width
 WIDTH = 0.1
@@ -108,13 +110,15 @@ class _Average(Decoder):
         m, T = reference.shape
         n = self.n_samples
         repeated = C.rows(array_namespace(reference).asarray(np.repeat(np.arange(m), n), device=device_of(reference)))
-        try:
-            points = repeated.sample(m * n, self.random_state)
-        except ValueError as error:
+        if not (hasattr(C, "equality") or hasattr(C, "inequality")):
             raise TypeError(
-                f"{type(self).__name__} cannot sample {type(C).__name__} for each input ({error}); Equations can be, "
-                "and the default decoder needs no samples"
-            ) from error
+                f"{type(self).__name__} cannot sample {type(C).__name__} for each input (it has no equations); Equations can "
+                "be, and the default decoder needs no samples"
+            )
+        # The same starts for every row, so that no row depends on its company.
+        wide = check_random_state(self.random_state).uniform(-2.5, 2.5, (n, T))
+        starts = like(np.tile(C.location_ + C.spread_ * wide, (m, 1)), reference)
+        points = to_numpy(restore(repeated, starts, like(C.spread_, reference))[0])
         inside = to_numpy(repeated.contains(like(points, reference)))
         return Atoms(like(points.reshape(m, n, T), reference), like(inside.reshape(m, n) / n, reference), True)
 

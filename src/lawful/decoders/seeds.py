@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
 from lawful.sets.restore import constraints, restore, roundoff
 
-STARTS, MORE = 3, 8  # MORE for rows that failed, and where the weights of the outputs differ much
+MORE = 8  # starts, for rows that failed, and where the weights of the outputs differ much
 UNEVEN = 30.0
 SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; beyond: LARGE
 NEIGHBOURS = {0: 4, 1: 2, 2: 8}
@@ -133,7 +133,7 @@ def _onto(C: Any, cloud: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
     Never start on a singular point: there the normal vanishes and no step knows where to go.
     """
-    points, _ = restore(C, cloud, unit)
+    points, _ = restore(C, cloud, unit, max_iter=60)
     points = points[np.isfinite(points).all(axis=1)]
     points = points[to_numpy(C.contains(points, 1e-7))]
     if not len(points):
@@ -192,7 +192,7 @@ def rank_in_group(ordered: Array) -> Array:
     return xp.arange(ordered.shape[0], device=device_of(ordered)) - xp.searchsorted(ordered, ordered)
 
 
-def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
+def starts(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
     """Starts for every row of F: (rows, points), rows repeated once per start."""
     pool = None if C.depends_on_x else pool_of(C)
     center = F.center
@@ -204,17 +204,17 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
         # The cost of a pool point says little about its basin when the weights, in the pool's units, are very uneven.
         weight = F.curvature(center) * like(pool.unit, center) ** 2
         uneven = xp.max(weight, axis=1) > UNEVEN * xp.min(weight, axis=1)
-        count = MORE if bool(xp.any(uneven)) else STARTS
-        for begin in range(0, F.shape[0], CHUNK):
-            idx = everyone[begin : min(begin + CHUNK, F.shape[0])]
-            found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
-            rows.append(take_rows(idx, found_rows))
-            points.append(found_points)
+        for some, count in ((everyone[uneven], max(MORE, n_starts)), (everyone[~uneven], n_starts)):
+            for begin in range(0, some.shape[0], CHUNK):
+                idx = some[begin : min(begin + CHUNK, some.shape[0])]
+                found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
+                rows.append(take_rows(idx, found_rows))
+                points.append(found_points)
     # A pool covers a curve or a surface; beyond that, or without one, the prediction itself is the best start.
     guesses = [center] if pool is None or pool.dimension > 1 else []
     if pool is None and len(C.starts_):
         guesses += cheapest(F, like(C.starts_, center), min(2, len(C.starts_)))
-        found_rows, found_points = _probe(F, C, scale)
+        found_rows, found_points = _probe(F, C, scale, n_starts)
         rows.append(found_rows)
         points.append(found_points)
     for guess in guesses:
@@ -224,10 +224,10 @@ def starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     return xp.concat(rows), xp.concat(points)
 
 
-def _probe(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
+def _probe(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
     """For a set that depends on x: a few training outputs that are far from each other, moved onto C(x); the cheapest of them.
 
-    At most STARTS a row, none of them near another.
+    At most n_starts a row, none of them near another.
     """
     center = F.center
     xp = array_namespace(center)
@@ -243,7 +243,7 @@ def _probe(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     cost, points = xp.reshape(cost, (m, k)), xp.reshape(points, (m, k, -1))
     apart = like(C.spread_, center) / 4
     everyone, rows, found = xp.arange(m, device=device_of(center)), [], []
-    for _ in range(STARTS):
+    for _ in range(n_starts):
         best = xp.argmin(cost, axis=1)
         good = xp.isfinite(xp.min(cost, axis=1))
         point = take_rows(xp.reshape(points, (m * k, -1)), everyone * k + best)
@@ -258,7 +258,9 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
     center = F.center
     xp = array_namespace(center)
-    cloud = C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE).points)
+    cloud = (
+        C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE if C.n_tasks_ <= 3 else LARGEST).points)
+    )
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))

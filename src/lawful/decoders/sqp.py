@@ -19,18 +19,18 @@ from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
 from lawful.sets.restore import constraints, functions, positive, restore
 
-EPS = 1e-13  # relative ridge on the Schur complement
+EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one
 FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
-DONE = 1e-8  # length of a full step, relative to the point, that ends the search (after Newton: error about its square)
 
 
 def sequential_quadratic(
-    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0
+    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8
 ) -> tuple[Array, Array, Array]:
     """Local solutions from the starts c: (solutions, converged, iterations), one per row of F.
 
     A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
-    is longer than `reach`, relative to the point: small values stay in the basin of the start.
+    is longer than `reach`, relative to the point: small values stay in the basin of the start. A full step shorter than `tol`,
+    relative to the point, ends the search (after Newton the error is about its square).
     """
     xp = array_namespace(c)
     n = c.shape[0]
@@ -47,7 +47,7 @@ def sequential_quadratic(
         # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
         away = ~(peak(new / s) <= far)
         new = xp.where(away[:, None], now, new)
-        reached = (step <= DONE) & ~away
+        reached = (step <= tol) & ~away
         stuck = xp.isnan(step)
         done = reached | away | (stuck & (lives == 0))
         again = xp.arange(active.shape[0], device=device_of(c))[stuck & ~done]
@@ -81,6 +81,12 @@ class Linearised(NamedTuple):
     n_equal: int
 
 
+def ridge_of(x: Array) -> tuple[float, float]:
+    """A ridge that rounding does not swallow: relative to a matrix of the precision of x, and for one that is zero."""
+    limits = array_namespace(x).finfo(x.dtype)
+    return max(EPS, 8 * float(limits.eps)), max(1e-300, float(limits.smallest_normal))
+
+
 def linearise(C: Any, c: Array, s: Array) -> Linearised:
     xp = array_namespace(c)
     g, A, n_equal = constraints(C, c)
@@ -101,7 +107,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     full = None
     if hasattr(F, "couples"):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
-    S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, EPS))
+    S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, ridge_of(L.g)[0]))
     if not hasattr(C, "curvature"):
         d, nu = quadratic_step(diagonal, full, gradient, L)
     else:
@@ -141,7 +147,7 @@ def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Line
         AHi, free = both[:, :R, :], -both[:, R, :]
     S = product(A, AHi)
     rhs = g + mat_vec(A, free)
-    ridge = (EPS * (1 + largest(S)))[:, None]
+    ridge = (ridge_of(S)[0] * (1 + largest(S)))[:, None]
     if L.n_equal == R:
         nu = solve_small(add_diagonal(S, ridge), rhs)
         return free - vec_mat(nu, AHi), nu
@@ -217,7 +223,8 @@ def newton_step(
     both = solve_rows(augmented, xp.concat([A, gradient[:, None, :]], axis=1))
     AHi, free = both[:, :R, :], -both[:, R, :]
     M = product(A, AHi)
-    z = solve_small(add_diagonal(M, idle + (EPS * largest(M) + 1e-300)[:, None]), g + mat_vec(A, free))
+    relative, least = ridge_of(M)
+    z = solve_small(add_diagonal(M, idle + (relative * largest(M) + least)[:, None]), g + mat_vec(A, free))
     curved = free - vec_mat(z, AHi)
     new_nu = z - 10 * big[:, None] * g  # undo the shift that the augmentation made
     convex = dot(curved, mat_vec(H, curved)) >= 1e-4 * dot(diagonal * curved, curved)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import to_numpy
+from lawful._checks import choice
 from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
 from lawful.losses import Square
 from lawful.metrics import r2
@@ -22,7 +23,7 @@ CELLS = 2**23  # numbers in the largest array of one batch of predictions
 
 
 PARTS = {  # what each part must be able to do, and what to give instead
-    "constraint": (("fit", "residual"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
+    "constraint": (("fit", "residual", "relative"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
     "loss": (("encodings", "objective"), "give a loss such as Square() or Huber()"),
     "surrogate": (("get_params",), "give KernelRidge() or any scikit-learn regressor or pipeline, an instance, not the class"),
 }
@@ -64,8 +65,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
     def _fit(self, X: Any, Y: Any, sample_weight: Any) -> Self:
         if self.decoder is not None and not isinstance(named(self.decoder), Decoder):
             raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
-        if self.on_failure not in ON_FAILURE:
-            raise ValueError(f"unknown on_failure {self.on_failure!r}; choose one of {', '.join(ON_FAILURE)}")
+        choice(self, "on_failure", ON_FAILURE)
         tasks = self._read(X, Y, sample_weight)
         self.constraint_ = fit_law(self._part("constraint"), tasks)
         self.loss_ = self._part("loss")
@@ -73,6 +73,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         self.atoms_ = tasks.atoms
         self.surrogate_ = self._surrogate().fit_tasks(tasks)  # regress
         self.loss_.calibrate(tasks, self.surrogate_)
+        self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
         self._decode(tasks.X[:1])  # an impossible pair of loss and set fails here, not in predict
         return self
 

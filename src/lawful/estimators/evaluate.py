@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,11 +60,11 @@ class Evaluator:
         # (delta, mu) of the candidates of the decode: the exact law first
         self.relaxed: Relaxations = [(None, None)]
         self.relaxed += [(float(d), None) for d in self.deltas] + [(None, float(m)) for m in self.mus]
+        self.laws = self._laws()
 
     # ------------------------------------------------------------------ laws
 
-    @cached_property
-    def laws(self) -> list[list[tuple[np.ndarray, Any]]]:
+    def _laws(self) -> list[list[tuple[np.ndarray, Any]]]:
         """For each fold, places among its held-out rows and a set that has seen none of their labels."""
         if self.folds is not None:
             return [[(np.arange(len(test)), self._law(train, k))] for k, (train, test) in enumerate(self.folds)]

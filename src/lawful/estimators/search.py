@@ -12,9 +12,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from lawful._checks import choice
+from lawful._threads import blas_threads
 from lawful.decoders import Decoding
 from lawful.estimators.candidates import Choice, Grid, Ridges
 from lawful.estimators.evaluate import Evaluator
@@ -48,8 +49,8 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     constraint : ConstraintSet, optional
         As in `ConstrainedRegressor`.
     surrogate : KernelRidge, another surrogate or any scikit-learn regressor, optional
-        What learns the unconstrained part. None is `KernelRidge()`, whose kernel, lam and intercept are replaced by what
-        `kernels`, `lams` and `intercepts` find best; other parameters of a given one are kept.
+        What learns the unconstrained part. None is `KernelRidge()`. Of a given ridge, kernel, lam and intercept are replaced by
+        the best of `kernels`, `lams` and `intercepts` where these are given; everything else is kept.
     grid : dict or list of dicts, optional
         For any other surrogate: values of its parameters to try, as in GridSearchCV, each refitted for every fold.
     kernels : "auto", a kernel, a list of kernels, or a grid of numbers
@@ -155,8 +156,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose and refit. y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose one of {', '.join(map(repr, allowed))}")
+            choice(self, name, allowed)
         if self._per_task and self.select_on == "constrained":
             raise ValueError(
                 'select_on="constrained" chooses one lambda for all outputs (their decoded errors depend on each other); '
@@ -168,14 +168,14 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
         family = self._family(template)
         evaluator = self._evaluator(template, X, y, sample_weight)
         results = Results(evaluator.error)
-        choice = family.choose(evaluator, results, self._parallel)
+        chosen = family.choose(evaluator, results, self._parallel)
         self.__dict__.pop("lam_path_", None)  # of an earlier fit
-        if choice.path is not None:
-            self.lam_path_ = Bunch(lam=choice.path[0], error=choice.path[1])
-        delta, mu = self._relax(evaluator, choice, results)
-        warn_edges(choice.edges)
+        if chosen.path is not None:
+            self.lam_path_ = Bunch(lam=chosen.path[0], error=chosen.path[1])
+        delta, mu = self._relax(evaluator, chosen, results)
+        warn_edges(chosen.edges)
         self.cv_results_ = results.columns(evaluator.tasks.output_names)
-        self._refit(template, X, y, sample_weight, choice, delta, mu)
+        self._refit(template, X, y, sample_weight, chosen, delta, mu)
         return self
 
     @property
@@ -189,7 +189,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 raise ValueError("grid is for surrogates other than KernelRidge; for a ridge give kernels, lams and intercepts")
             if self.surrogate is None:
                 surrogate.random_state = self.random_state
-            return Ridges(surrogate, self.kernels, self.lams, self.intercepts, self._per_task, joint)
+            return Ridges(surrogate, *self._ridge_grids(surrogate), self._per_task, joint)
         defaults = {"kernels": "auto", "lams": "auto", "intercepts": True}
         given = [name for name, default in defaults.items() if not _same(getattr(self, name), default)]
         if given:
@@ -198,6 +198,23 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 "its own parameters"
             )
         return Grid(surrogate, template._part("surrogate"), self.grid, joint)
+
+    def _ridge_grids(self, ridge: KernelRidge) -> tuple[Any, Any, Any]:
+        """Kernels, lambdas and intercepts to try: where they are left at their defaults, those of a given ridge."""
+        kernels, lams, intercepts = self.kernels, self.lams, self.intercepts
+        if _same(kernels, "auto") and ridge.kernel is not None:
+            if isinstance(ridge.kernel, list | tuple):
+                raise ValueError(
+                    "ConstrainedRegressorCV tries one kernel after the other: give kernels, not a kernel per output"
+                )
+            kernels = [ridge.kernel]
+        if _same(lams, "auto") and not _same(ridge.lam, "auto"):
+            if np.ndim(ridge.lam) or isinstance(ridge.lam, str):
+                raise ValueError(f"ConstrainedRegressorCV cannot search around lam={ridge.lam!r}; give lams, a grid of numbers")
+            lams = [ridge.lam]
+        if _same(intercepts, True) and not _same(ridge.intercept, True):
+            intercepts = ridge.intercept
+        return kernels, lams, intercepts
 
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
@@ -220,32 +237,31 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
 
     def _parallel(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
         jobs = min(effective_n_jobs(self.n_jobs), len(arguments))
-        # With several candidates at a time BLAS threads would only be in each other's way.
-        with threadpool_limits(1 if jobs > 1 else None, user_api="blas"):
+        with blas_threads(1 if jobs > 1 else None):
             work = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(delayed(function)(*a) for a in arguments)
             return list(tqdm(work, total=len(arguments), desc="kernels", disable=not self.verbose))
 
-    def _relax(self, evaluator: Evaluator, choice: Choice, results: Results) -> tuple[float | None, float | None]:
+    def _relax(self, evaluator: Evaluator, chosen: Choice, results: Results) -> tuple[float | None, float | None]:
         """delta or mu, or neither for the exact law; two paths of lines, one decode."""
-        losses, looseness, free = evaluator.relaxations(choice.candidate)
+        losses, looseness, free = evaluator.relaxations(chosen.candidate)
         k = choose_law(evaluator.error.mean(losses), looseness, self.rule)
-        results.add(choice.candidate, losses.sum(axis=1)[None], evaluator.relaxed)
+        results.add(chosen.candidate, losses.sum(axis=1)[None], evaluator.relaxed)
         self.best_error_ = float(evaluator.error.mean(losses[k].sum(axis=0)))
         delta, mu = evaluator.relaxed[k]
         # The end of a path that already is the unconstrained prediction is no edge.
         for name, grid, value in (("deltas", evaluator.deltas, delta), ("mus", evaluator.mus, mu)):
             if value is not None and grid.size > 2 and value == grid[-1] and looseness[k] < 0.99 * free:
-                choice.edges.append((name, f"{value:.3g}"))
+                chosen.edges.append((name, f"{value:.3g}"))
         return delta, mu
 
     def _refit(
-        self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any, choice: Choice, delta: Any, mu: Any
+        self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any, chosen: Choice, delta: Any, mu: Any
     ) -> None:
         base = Reals() if self.constraint is None else self.constraint
         law = base if delta is None else Inflated(base, delta, self.norm)
         law = law if mu is None else Penalized(base, mu)
-        self.best_params_ = choice.parameters | {"delta": delta, "mu": mu}
-        self.best_estimator_ = clone(template).set_params(constraint=law, surrogate=choice.surrogate).fit(X, y, sample_weight)
+        self.best_params_ = chosen.parameters | {"delta": delta, "mu": mu}
+        self.best_estimator_ = clone(template).set_params(constraint=law, surrogate=chosen.surrogate).fit(X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "output_names_"):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))

@@ -1,4 +1,22 @@
-"""What a loss is: a formula l(c, y), a way to encode labels, and the objective it makes of the scores."""
+"""What a loss is: a formula l(c, y), a way to encode labels, and the objective it makes of the scores.
+
+Every loss offers
+
+* `__call__(c, y)`: the loss of predicting c where y was observed, elementwise;
+* `encodings(y)`: the columns Z_t that the surrogate regresses, and the atoms they stand for (`encode(y)` for one task);
+* `objective(scores, atoms, variance=None)`: F_x, what the decoder minimises;
+* `center(scores, atoms)`: the unconstrained prediction alone, before anything was calibrated.
+
+and, where its formula has it, any of these capabilities, which are asked for by name:
+
+* `derivative(c, y)`: dl/dc, or a subgradient where there is a kink;
+* `curvature(c, y)`: the second derivative in c of a quadratic that touches l at c and lies above it (a majoriser). With
+  `derivative` alone a loss has slopes but no such quadratic: decoders that need both then leave it to others;
+* `breakpoints(atoms)`: where a piecewise smooth loss has its kinks, the candidates of a coordinate-wise minimum;
+* `calibrate(tasks, surrogate)`: learn from the fitted regressions (an output metric, say);
+* `needs_variance`: whether `objective` wants the surrogate's predictive variance;
+* `regresses_labels`: whether the unconstrained prediction is the regression of the labels themselves.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +30,7 @@ from lawful.losses.objective import Objective, SmoothObjective
 
 
 class Loss(BaseEstimator):
-    """l(c, y) of one output. A new loss is one formula: `__call__`.
-
-    Smooth or convex losses add `derivative(c, y)` and `curvature(c, y)`, the second derivative in c of a quadratic
-    that touches l at c and lies above it; piecewise losses add `breakpoints(atoms)`.
-    """
+    """l(c, y) of one output. A new loss is one formula, `__call__`; see the module's docstring for what it may add."""
 
     def __call__(self, c: Array, y: Array) -> Array:
         raise NotImplementedError

@@ -22,13 +22,14 @@ from lawful._array import Array, array_namespace, like, to_numpy
 from lawful.sets.base import TOL, ConstraintSet
 from lawful.sets.cloud import PointCloud
 from lawful.sets.cones import Cone
-from lawful.sets.elementary import Reals, take_columns
+from lawful.sets.elementary import Box, Reals, take_columns
 from lawful.sets.names import names_of_block
 
 
 def _described(part: Any) -> bool:
     """Whether equations and inequalities say all there is to say about the set."""
-    return hasattr(part, "equality") or hasattr(part, "inequality") or isinstance(part, Reals)
+    free = isinstance(part, Reals) or (isinstance(part, Box) and not hasattr(part, "inequality"))
+    return hasattr(part, "equality") or hasattr(part, "inequality") or free
 
 
 def _parts(composed: Any) -> list[Any]:
@@ -66,12 +67,18 @@ class _OfParts(ConstraintSet):
     def relaxed(self) -> bool:  # type: ignore[override]
         return any(getattr(part, "relaxed", False) for part in _parts(self))
 
+    def _views(self) -> list[tuple[Any, list[int]]]:
+        """The parts, each with its columns."""
+        raise NotImplementedError
+
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        for part, idx in self._views():
+            part.in_metric(None if metric is None else metric[idx] if metric.ndim == 1 else metric[np.ix_(idx, idx)])
+        return self
+
 
 class _Stacked(_OfParts):
-    """Equations and inequalities of Product and Intersection. `_views` lists (part, its columns)."""
-
-    def _views(self) -> list[tuple[Any, list[int]]]:
-        raise NotImplementedError
+    """Equations and inequalities of Product and Intersection."""
 
     def _stack(self, name: str, c: Array) -> Array:
         views = [(part, idx) for part, idx in self._views() if hasattr(part, name)]
@@ -253,6 +260,10 @@ class _Members(_OfParts):
         self._learn(Y)
         return self
 
+    def _views(self) -> list[tuple[Any, list[int]]]:
+        everything = list(range(self.n_tasks_))
+        return [(member, everything) for member in self.members_]
+
     def _bind(self, how: str, arg: Array) -> Self:
         bound = [getattr(member, how)(arg) for member in self.members_]
         if all(new is member for new, member in zip(bound, self.members_)):
@@ -321,10 +332,6 @@ class Intersection(_Stacked, _Members):
             )
         self.cloud_ = PointCloud(finite.points_[inside]).fit(Y)
         self.points_ = self.cloud_.points_
-
-    def _views(self) -> list[tuple[Any, list[int]]]:
-        everything = list(range(self.n_tasks_))
-        return [(member, everything) for member in self.members_]
 
     @property
     def convex(self) -> bool:  # type: ignore[override]

@@ -131,6 +131,10 @@ class ConstraintSet(BaseEstimator):
         """(m,) whether each row satisfies the law to `tol` of the law's own scale (single precision: to what it can hold)."""
         return self.relative(c) <= tolerance(c, tol)
 
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        """Told to every set by an estimator: the output metric, (T,) or (T, T), for tubes that measure in it; None: equal."""
+        return self
+
     def law_residual(self, c: Array) -> Array:
         """(m,) violation of the law without its relaxations."""
         return self.residual(c)
@@ -150,10 +154,11 @@ def tolerance(c: Array, tol: float = TOL) -> float:
 
 
 def fraction(violated: Array, scale: Array) -> Array:
-    """violated / scale, with 0 / 0 = 0 and x / 0 = inf."""
+    """violated / scale, with 0 / 0 = 0, x / 0 = inf and inf / anything = inf."""
     xp = array_namespace(violated)
-    ratio = violated / xp.where(scale > 0, scale, xp.ones_like(scale))
-    ratio = xp.where(scale > 0, ratio, xp.full_like(ratio, xp.inf))
+    usable = (scale > 0) & xp.isfinite(scale) & xp.isfinite(violated)
+    ratio = xp.where(usable, violated, xp.ones_like(violated)) / xp.where(usable, scale, xp.ones_like(scale))
+    ratio = xp.where(usable, ratio, xp.full_like(ratio, xp.inf))
     return xp.where(violated == 0, xp.zeros_like(ratio), ratio)
 
 

@@ -14,6 +14,7 @@ from lawful._array import Array, array_namespace, take_rows, to_numpy
 from lawful.sets.base import ConstraintSet
 from lawful.sets.laws.law import compile_law
 from lawful.sets.names import check_used, highest_input, resolve
+from lawful.sets.parser import check_length
 from lawful.sets.restore import restore
 from lawful.sets.systems import CallableSystem, CompiledSystem
 
@@ -86,6 +87,7 @@ class Equations(ConstraintSet):
     def _compile(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
         given = self.equations
         items = list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
+        check_length(items)
         width = len(inputs) if inputs is not None else highest_input(items) if X is None else int(X.shape[1])
         names = resolve(self.n_tasks_, width, outputs, inputs)
         for item in items:

@@ -268,8 +268,8 @@ class PositiveSemidefinite(ConstraintSet):
         cones = [Cone("semidefinite", np.array(rows), np.array(offset))]
         if not self.packed and n > 1:
             above, below = np.triu_indices(n, 1)
-            skew, row = np.zeros((len(above), T)), np.arange(len(above))
-            skew[row, places[above, below]], skew[row, places[below, above]] = 1.0, -1.0
+            skew, each = np.zeros((len(above), T)), np.arange(len(above))
+            skew[each, places[above, below]], skew[each, places[below, above]] = 1.0, -1.0
             cones.append(Cone("zero", skew, np.zeros(len(above))))
         return cones
 

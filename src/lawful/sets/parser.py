@@ -6,14 +6,15 @@ stacks (operators and operands) replace recursion, so that time and memory grow 
 Nothing is ever evaluated but arithmetic on numbers, in floating point: "9**9**9" is an overflow error.
 
 Limits, checked before or while reading: MAX_LENGTH characters, MAX_DEPTH parentheses, functions, powers and signs inside
-each other, MAX_NODES different sub-expressions, MAX_EXPONENT for numbers as exponents, constants that a float can hold.
+each other, MAX_CHAIN comparisons, MAX_NODES different sub-expressions, MAX_EXPONENT for numbers as exponents, constants
+that a float can hold.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -21,7 +22,8 @@ from lawful.sets.laws.graph import UNARY, Draft, Graph, LawError, Sum
 
 FUNCTIONS = {name: 1 for name in UNARY if name not in ("sign", "inv")} | {"atan2": 2}
 CONSTANTS = {"pi": math.pi}
-MAX_LENGTH, MAX_DEPTH = 200_000, 200
+MAX_LENGTH, MAX_DEPTH, MAX_CHAIN = 200_000, 200, 100  # of one string
+MAX_TOTAL = 4_000_000  # characters in all strings of a law
 
 Variable = tuple[str, int]  # ("y", t) or ("x", j), counted from 0
 Relation = tuple[Sum, str]  # (expression, "=" for expression = 0 or "<=" for expression <= 0)
@@ -32,6 +34,12 @@ TOKEN = re.compile(
     r"|(?P<function>[^\W\d]\w*)(?=[ \t]*\()|(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`\n]+)`"
     r"|(?P<compare><=|>=|==|[<>=≤≥])|(?P<operator>\*\*|[-+*/(),−])"
 )
+# "+ 2.5*y7" where nothing binds more tightly to what follows: most of a long law, read in one step. Atomic groups (?>...) and
+# possessive repetitions *+ never step back: the time stays linear in the length.
+LINEAR = re.compile(
+    r"[ \t]*+([-+][ \t]*+[-+]?+)[ \t]*+(?:(?>([0-9][0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9]+)?))[ \t]*+\*[ \t]*+)?+"
+    r"(?>([^\W\d]\w*))(?=[ \t]*+(?:[-+)=<>]|\Z))"
+)
 COMPARISONS = {"=": "=", "==": "=", "<=": "<=", "<": "<=", "≤": "<=", ">=": ">=", ">": ">=", "≥": ">="}
 BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "sign": 3, "**": 4}
 HINT = "write it like 'y1**2 + y2**2 = 1' or '0 <= y1 <= 3'"
@@ -39,9 +47,17 @@ HINT = "write it like 'y1**2 + y2**2 = 1' or '0 <= y1 <= 3'"
 
 def parse(text: str, names: Mapping[str, Variable], graph: Graph | None = None) -> list[Relation]:
     """The relations of one string, such as "0 <= y1 <= 3" (two of them). `names` maps known names to variables."""
-    if len(text) > MAX_LENGTH:
-        raise ValueError(f"Equations: a string of {len(text)} characters is too long (at most {MAX_LENGTH})")
+    check_length([text])
     return _Reader(text.strip(), names, Graph() if graph is None else graph).relations()
+
+
+def check_length(items: Sequence[object]) -> None:
+    """Limits on the strings among the items, before any work begins."""
+    lengths = [len(item) for item in items if isinstance(item, str)]
+    if max(lengths, default=0) > MAX_LENGTH:
+        raise ValueError(f"Equations: a string of {max(lengths)} characters is too long (at most {MAX_LENGTH})")
+    if sum(lengths) > MAX_TOTAL:
+        raise ValueError(f"Equations: {len(items)} equations with {sum(lengths)} characters are too long (at most {MAX_TOTAL})")
 
 
 class _Reader:
@@ -78,6 +94,9 @@ class _Reader:
     def _read(self) -> None:
         position, complete = 0, False  # complete: an operand has just ended, an operator must follow
         while position < len(self.text):
+            if complete and (linear := LINEAR.match(self.text, position)) and self._linear(*linear.groups()):
+                position = linear.end()
+                continue
             token = TOKEN.match(self.text, position)
             if token is None:
                 self._strange(position)
@@ -101,6 +120,25 @@ class _Reader:
             self.refuse(
                 f"has no '=', '<=' or '>='; write for instance '{self.text[:40]} = 0'" if self.sides else f"is empty; {HINT}"
             )
+
+    def _linear(self, sign: str, number: str | None, name: str) -> bool:
+        """Add a number times a name to the sum that is being read; False where that needs a closer look."""
+        try:
+            weight = 1.0 if number is None else float(number)
+        except ValueError:
+            return False
+        if name not in self.names or not math.isfinite(weight):
+            return False
+        if self.operators and self.operators[-1] in BINDING:
+            self._reduce(lambda top: True)
+        graph, term = self.graph, self.graph.node(*self.names[name])
+        total = self.operands[-1] = graph.as_sum(self.operands[-1])
+        value = total.terms.get(term, 0.0) + (-weight if sign.count("-") == 1 else weight)
+        if value == 0.0:
+            total.terms.pop(term, None)
+        else:
+            total.terms[term] = graph.real(value)
+        return True
 
     def _strange(self, position: int) -> NoReturn:
         rest = self.text[position:]
@@ -206,6 +244,8 @@ class _Reader:
             self.refuse("compares inside an expression; put each comparison in its own string")
         if not complete:
             self.refuse(f"has {word!r} where a number or a name is expected; {HINT}")
+        if len(self.kinds) == MAX_CHAIN:
+            self.refuse(f"has more than {MAX_CHAIN} comparisons; give a list with one string for each equation")
         self._end_of_side(complete)
         self.kinds.append(COMPARISONS[word])
 

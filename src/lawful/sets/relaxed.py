@@ -36,6 +36,11 @@ class _Relaxed(ConstraintSet):
     def depends_on_x(self) -> bool:  # type: ignore[override]
         return bool(getattr(self.base_, "depends_on_x", False))
 
+    def in_metric(self, metric: np.ndarray | None) -> Self:
+        self.metric_ = metric
+        self.base_.in_metric(metric)
+        return self
+
     def law_residual(self, c: Array) -> Array:
         """Of the exact law, which the relaxation lets go."""
         return self.base_.law_residual(c)
@@ -91,11 +96,6 @@ class Inflated(_Relaxed):
     @property
     def unbounded(self) -> bool:  # type: ignore[override]
         return self.delta == np.inf or bool(self.base_.unbounded)
-
-    def in_metric(self, metric: np.ndarray | None) -> Self:
-        """With norm="objective": distances are measured in this output metric, (T,) or (T, T); None is the Euclidean one."""
-        self.metric_ = metric
-        return self
 
     def residual(self, c: Array) -> Array:
         """Distance beyond delta, in the units of delta.

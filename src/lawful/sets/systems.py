@@ -20,9 +20,9 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.sets.base import HIDDEN, ROUNDING
-from lawful.sets.laws.derivatives import hessian, jacobian
+from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian, lagrangian
 from lawful.sets.laws.graph import Graph, Sum
-from lawful.sets.laws.program import Program
+from lawful.sets.laws.program import Directions, Program
 from lawful.sets.laws.sizes import sizes
 from lawful.sets.laws.structure import Block, connected, fingerprints, variables
 from lawful.sets.restore import roundoff
@@ -107,7 +107,7 @@ class CompiledSystem:
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
 
-    def _program(self, kind: str, order: int, roots: list[Sum] | None = None) -> Program:
+    def _program(self, kind: str, order: int, roots: list[Sum] | None = None) -> Program | Directions:
         """The program for all relations of a kind, or for the affine ones alone, which are `roots`."""
         programs = self.__dict__.setdefault("_programs", {})
         key = (kind, order, roots is None)
@@ -119,14 +119,24 @@ class CompiledSystem:
     def _of_values(self, roots: list[Sum]) -> Program:
         return Program(self.graph, dict(enumerate(roots)), (len(roots),))
 
-    def _of_jacobian(self, roots: list[Sum]) -> Program:
+    def _of_jacobian(self, roots: list[Sum]) -> Program | Directions:
         T, graph = self.n_outputs, self.graph.for_derivatives()
-        entries = {p * T + t: entry for p, row in enumerate(jacobian(graph, roots)) for t, entry in row.items()}
-        return Program(graph, entries, (len(roots), T))
+        try:
+            rows = jacobian(graph, roots)
+        except TooLong:
+            graph = self.graph.for_derivatives()
+            return Directions(graph, directional(graph, roots))
+        return Program(graph, {p * T + t: entry for p, row in enumerate(rows) for t, entry in row.items()}, (len(roots), T))
 
-    def _of_hessian(self, roots: list[Sum]) -> Program:
+    def _of_hessian(self, roots: list[Sum]) -> Program | Directions:
         T, graph = self.n_outputs, self.graph.for_derivatives()
-        entries = hessian(graph, roots)
+        slopes = lagrangian(graph, roots)
+        try:
+            entries = hessian(graph, slopes)
+        except TooLong:
+            graph = self.graph.for_derivatives()
+            slopes = lagrangian(graph, roots)
+            return Directions(graph, directional(graph, [slopes.get(t, Sum()) for t in range(T)]))
         columns = {t * T + s: entry for (t, s), entry in entries.items()}
         return Program(graph, columns, (T, T), mirror={t * T + s: s * T + t for t, s in entries})
 
@@ -143,7 +153,8 @@ class CallableSystem:
         self.functions, self.jacobians = functions, jacobians
         self.unit = unit  # (T,) how far the outputs vary: steps of differences follow it
         self.sizes = dict.fromkeys(KINDS, 0)
-        self.depends_on_x = any(f is not None and _takes_x(f) for f in functions.values())
+        self.takes_x = {f: _takes_x(f) for f in (*functions.values(), *jacobians.values()) if f is not None}
+        self.depends_on_x = any(self.takes_x[f] for f in functions.values() if f is not None)
 
     def count(self, kind: str) -> int:
         return self.sizes[kind]
@@ -181,7 +192,7 @@ class CallableSystem:
 
     def _call(self, function: Any, c: Array, X: Array | None) -> Array:
         with np.errstate(all="ignore"):
-            value = function(c, X) if _takes_x(function) else function(c)
+            value = function(c, X) if self.takes_x[function] else function(c)
         value = value if hasattr(value, "ndim") else np.asarray(value)
         return like(value, c)[:, None] if value.ndim == 1 else like(value, c)
 
@@ -204,7 +215,7 @@ class CallableSystem:
         function = self.jacobians[kind]
         if function is None:
             return self._differences(kind, c, X, 1.0)
-        value = function(c, X) if _takes_x(function) else function(c)
+        value = function(c, X) if self.takes_x[function] else function(c)
         value = like(value, c)
         return value[:, None, :] if value.ndim == 2 else value
 

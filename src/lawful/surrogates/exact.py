@@ -37,6 +37,7 @@ __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "
 
 
 EPS = float(np.finfo(float).eps)
+VANISHING = 1e-280  # k(x, x) below this is zero: the smallest lambda beside it could not be represented
 LOST = 1e-20  # of the largest eigenvalue
 INDEFINITE = 1e-5  # of the largest eigenvalue: what a kernel computed in single precision may have below zero
 NOT_POSITIVE = (
@@ -114,7 +115,7 @@ class Factor:
                 f"{self.kernel!r} is infinite at these inputs: their products leave double precision; rescale the inputs, for "
                 "example with scikit-learn's StandardScaler"
             )
-        return mean if mean > 0 else 1.0
+        return mean if mean > VANISHING else 1.0
 
     def nu(self, lam: Any, k: int) -> Array:
         """n lambda, one for each of k columns."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from lawful._array import Array, array_namespace, to_numpy
+from lawful._checks import check_choice
+from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Kernel, Stationary
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.tuning import Problem, input_scales, tune_scales
@@ -58,19 +57,16 @@ def tuned_kernels(
         sigma = tune_scales(kernel, problems, units, intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
         return clone(kernel).set_params(sigma=sigma)
 
-    # Matrices of a few hundred rows: BLAS threads gain little, and on a busy machine their waiting costs much.
-    with threadpool_limits(1, user_api="blas"):
+    with blas_threads(1):
         if own_scales(ridge.scales, samples, X.shape[1], T):
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = dict(zip(useful, pool.map(lambda t: tuned([t]), useful)))
+            found = dict(zip(useful, on_threads(lambda t: tuned([t]), useful, n_threads(None))))
             return [found.get(t, found[useful[0]]) for t in range(T)]
         few = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
         return [tuned([useful[i] for i in few])] * T
 
 
 def own_scales(scales: str, samples: list[Sample], d: int, T: int) -> bool:
-    if scales not in ("auto", "shared", "task"):
-        raise ValueError(f"KernelRidge(scales={scales!r}) is no rule it knows; 'auto', 'shared' or 'task' would do")
+    check_choice("KernelRidge", "scales", scales, ("auto", "shared", "task"))
     if scales != "auto":
         return scales == "task"
     sizes = np.array([sample.points.shape[0] for sample in samples], dtype=float)

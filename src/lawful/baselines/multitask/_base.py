@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from lawful._checks import check_finite, in_range
 from lawful.baselines.multitask._problem import Problem, make_problem
 from lawful.metrics import r2
 from lawful.tasks import Tasks, check_inputs
@@ -30,17 +31,26 @@ class Baseline(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ data
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Tasks:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+        name = type(self).__name__
         tasks = Tasks.read(self, X, y, sample_weight)
         self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
-        return tasks
+        with in_range(name):
+            self._learn(tasks)
+            check_finite(name, self._values(tasks.X[:1]), getattr(self, "objective_", 0.0))
+        return self
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        return make_problem(self._read(X, y, sample_weight), self.kernel, bool(self.intercept))
+    def _learn(self, tasks: Tasks) -> None:
+        """Check the parameters and fit."""
+        raise NotImplementedError
+
+    def _problem(self, tasks: Tasks) -> Problem:
+        return make_problem(tasks, self.kernel, bool(self.intercept))
 
     # ------------------------------------------------------------------ fitted function
 
-    def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> Self:
+    def _store(self, problem: Problem, B: np.ndarray, bias: np.ndarray, primal: bool) -> None:
         self.kernel_ = problem.kernel
         self.__dict__.pop("coef_", None)
         self.__dict__.pop("dual_coef_", None)
@@ -51,7 +61,6 @@ class Baseline(RegressorMixin, BaseEstimator):
             self.rows_ = problem.rows
             self._X = problem.X
         self.intercept_ = bias
-        return self
 
     def _certify(self, gap: float, objective: float, allowed: float, n_iter: int) -> None:
         """Keep the certificate, and say so where it is not good enough."""
@@ -61,7 +70,7 @@ class Baseline(RegressorMixin, BaseEstimator):
                 f"{type(self).__name__} stopped after {n_iter} iterations with a duality gap of {gap:.2e} "
                 f"({gap / max(abs(objective), 1e-300):.1e} of the objective); raise max_iter, tol or lam",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _values(self, X: np.ndarray) -> np.ndarray:

@@ -103,9 +103,15 @@ def make_problem(tasks: Tasks, kernel: Any, intercept: bool) -> Problem:
 
 def resolve_kernel(kernel: Any, tasks: Tasks, intercept: bool) -> Kernel:
     """None is x.x' (the bias is the task's own); length scales left at "auto" are tuned once, for all tasks together."""
-    if kernel is None:
-        return InnerProduct()
-    kernel = as_kernel(kernel)
+    kernel = InnerProduct() if kernel is None else as_kernel(kernel)
     if isinstance(kernel, Stationary) and isinstance(kernel.sigma, str):
-        return KernelRidge(kernel, scales="shared", intercept=intercept).fit_tasks(tasks).kernel_
+        kernel = KernelRidge(kernel, scales="shared", intercept=intercept).fit_tasks(tasks).kernel_
+    if not isinstance(kernel, Precomputed):
+        with np.errstate(over="ignore"):
+            size = kernel.diag(tasks.X[tasks.seen])
+        if not np.isfinite(size).all():
+            raise ValueError(
+                f"{kernel!r} is infinite at these inputs: their products leave double precision; rescale the inputs, for "
+                "example with scikit-learn's StandardScaler"
+            )
     return kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lawful.baselines.multitask._alternate import alternate
 from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._structures import Clusters, Fixed, Relationship, Structure
 from lawful.baselines.multitask._systems import make_system
+from lawful.tasks import Tasks
 
 __all__ = ["ClusteredMTL", "LinearRelations", "MeanRegularized", "RelationshipLearning"]
 
@@ -28,10 +29,9 @@ class CoupledBaseline(Baseline):
     def _lam(self) -> float:
         return number(self, "lam")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+    def _learn(self, tasks: Tasks) -> None:
         lam, tol, max_iter = self._lam(), number(self, "tol", zero=True), count(self, "max_iter")
-        problem = self._problem(X, y, sample_weight)
+        problem = self._problem(tasks)
         structure = self._structure(problem.n_tasks)
         system = make_system(problem)
         found = alternate(system, structure, lam, tol, max_iter, self.verbose)
@@ -40,7 +40,6 @@ class CoupledBaseline(Baseline):
         self._after(structure, found.solution.gram)
         self._store(problem, found.solution.B, found.solution.bias, system.primal)
         self._certify(found.gap, found.objective, found.allowed, found.n_iter)
-        return self
 
     def _after(self, structure: Structure, G: np.ndarray) -> None:
         pass

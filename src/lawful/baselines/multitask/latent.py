@@ -15,16 +15,17 @@ g is concave and homogeneous, so g(gamma') <= max_v dg/dgamma_v for all gamma': 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from lawful._checks import number
+from lawful._checks import count, number
 from lawful.baselines.multitask._alternate import ROUNDING
 from lawful.baselines.multitask._base import COUPLED, Baseline
 from lawful.baselines.multitask._systems import solve_with_bias
 from lawful.kernels import as_kernel
+from lawful.tasks import Tasks
 
 __all__ = ["LatentTaskStructure"]
 
@@ -93,13 +94,13 @@ class LatentTaskStructure(Baseline):
 
     kernel = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+    def _learn(self, tasks: Tasks) -> None:
         lam, mu, price = number(self, "lam"), number(self, "mu", infinite=True, hint=COUPLED), number(self, "d")
         for name in ("p", "q"):
             if not 1 < number(self, name) <= 2:
                 raise ValueError(f"LatentTaskStructure({name}={getattr(self, name)!r}) will not do; give a number in (1, 2]")
-        problem = self._problem(X, y, sample_weight)
+        tol, max_iter = number(self, "tol", zero=True), count(self, "max_iter")
+        problem = self._problem(tasks)
         groups = self._groups(problem.n_tasks, mu, price)
         self.row_, task = np.nonzero(problem.mask)
         N, T = len(task), problem.n_tasks
@@ -110,8 +111,8 @@ class LatentTaskStructure(Baseline):
         floor = ROUNDING * problem.null_loss
         theta = groups.weights(np.ones((len(groups.tasks), len(K))))
         best, dual, gamma = None, -np.inf, None
-        with tqdm(total=int(self.max_iter), desc="rounds", disable=not self.verbose) as bar:
-            for n_iter in range(1, int(self.max_iter) + 1):  # noqa: B007
+        with tqdm(total=max_iter, desc="rounds", disable=not self.verbose) as bar:
+            for n_iter in range(1, max_iter + 1):  # noqa: B007
                 C = groups.task_matrices(theta)
                 G = np.einsum("jab,jab->ab", K, C[:, task[:, None], task[None, :]])
                 beta = solve_with_bias(G + np.diag(lam / omega), labels, own if problem.intercept else None)
@@ -126,7 +127,7 @@ class LatentTaskStructure(Baseline):
                 dual = max(dual, float(2 * lam * beta @ labels - lam**2 * (beta**2 / omega).sum()) - lam * bound)
                 if best is None or primal <= best[0]:
                     best = (primal, theta, norms, C, B)
-                gap, allowed = max(best[0] - dual, 0.0), self.tol * best[0] + floor
+                gap, allowed = max(best[0] - dual, 0.0), tol * best[0] + floor
                 bar.set_postfix(objective=f"{best[0]:.6g}", gap=f"{gap:.1e}")
                 bar.update()
                 if gap <= allowed:
@@ -137,7 +138,6 @@ class LatentTaskStructure(Baseline):
         self.groups_ = [tuple(int(t) for t in np.flatnonzero(g)) for g in groups.tasks]
         self._finish(problem, points, C, B)
         self._certify(gap, primal, allowed, n_iter)
-        return self
 
     def _groups(self, T: int, mu: float, price: float) -> Groups:
         if self.groups is None:
@@ -254,7 +254,8 @@ class Groups:
                 if slope.max() < best:
                     best, gamma = float(slope.max()), g / g.sum()
                 g = np.maximum(g * slope ** (1 / self.q), 1e-300)
-        assert gamma is not None
+        if gamma is None:
+            raise FloatingPointError("the prices of the groups are too far apart")
         return top * best ** (1 / qbar), gamma
 
     def _slope(self, gamma: np.ndarray, inner: np.ndarray) -> np.ndarray:

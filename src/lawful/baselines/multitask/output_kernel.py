@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from lawful._checks import number
+from lawful._checks import choice, count, number
 from lawful.baselines.multitask._alternate import ROUNDING, alternate
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import Problem
 from lawful.baselines.multitask._sdca import epoch_features, epoch_gram
 from lawful.baselines.multitask._structures import Power
 from lawful.baselines.multitask._systems import MAX_ROWS, CGSystem, make_system
+from lawful.tasks import Tasks
 
 __all__ = ["OutputKernelLearning"]
 
@@ -85,36 +86,34 @@ class OutputKernelLearning(Baseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+    def _learn(self, tasks: Tasks) -> None:
         q = self._conjugate_power()
         lam, epsilon = number(self, "lam"), number(self, "epsilon", zero=True)
-        if self.loss not in ("square", "epsilon"):
-            raise ValueError(f"OutputKernelLearning(loss={self.loss!r}) is none it knows; choose 'square' or 'epsilon'")
+        tol, max_iter = number(self, "tol", zero=True), count(self, "max_iter")
+        choice(self, "loss", ("square", "epsilon"))
         if self.solver not in ("auto", "sdca", "theta") or (self.solver == "theta" and self.loss != "square"):
             raise ValueError(
                 f"OutputKernelLearning(solver={self.solver!r}) will not do; 'auto' and 'sdca' always do, 'theta' with "
                 "loss='square'"
             )
-        problem = self._problem(X, y, sample_weight)
+        problem = self._problem(tasks)
         means = problem.means(problem.Y)
         self.scale_ = float(np.sqrt(problem.null_loss / problem.n_tasks)) or 1.0
         problem.Y = np.where(problem.mask, (problem.Y - means) / self.scale_, 0.0)
         system = make_system(problem) if self.loss == "square" and self.solver != "sdca" else None
         if system is not None and (self.solver == "theta" or not isinstance(system, CGSystem)):
-            found = alternate(system, Power(problem.n_tasks, q), lam, self.tol, self.max_iter, self.verbose)
+            found = alternate(system, Power(problem.n_tasks, q), lam, tol, max_iter, self.verbose)
             self.task_matrix_ = found.C
             self._store(problem, self.scale_ * found.solution.B, means + self.scale_ * found.solution.bias, system.primal)
             self._certify(found.gap, found.objective, found.allowed, found.n_iter)
-            return self
+            return
         ascent = Ascent(problem, lam, q, self.loss == "epsilon", epsilon)
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        n_iter = ascent.run(rng, self.tol, int(self.max_iter), self.verbose)
+        n_iter = ascent.run(rng, tol, max_iter, self.verbose)
         self.task_matrix_ = ascent.theta()
         B, bias = ascent.function()
         self._store(problem, self.scale_ * B, means + self.scale_ * bias, ascent.phi is not None)
-        self._certify(ascent.gap, ascent.primal, ascent.allowed(self.tol), n_iter)
-        return self
+        self._certify(ascent.gap, ascent.primal, ascent.allowed(tol), n_iter)
 
     def _conjugate_power(self) -> int:
         """q = p / (p - 1), a positive even number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from lawful._array import eigh
-from lawful._checks import number
+from lawful._checks import count, number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import Problem
+from lawful.tasks import Tasks
 
 __all__ = ["ParametrizedRegressor"]
 
@@ -82,18 +83,22 @@ class ParametrizedRegressor(Baseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        lam = number(self, "lam")
-        problem = self._problem(X, y, sample_weight)
+    def _learn(self, tasks: Tasks) -> None:
+        lam, tol, max_iter = number(self, "lam"), number(self, "tol"), count(self, "max_iter")
+        number(self, "latent_scale")
+        n_starts = count(self, "n_starts")
+        problem = self._problem(tasks)
         self._check_theta(problem.n_tasks)
         coordinates = Coordinates(problem, lam)
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
         Q, Z = self._Q, coordinates.Z
-        scale = max(problem.null_loss, 1e-300)
+        null, total = problem.null_loss, problem.loss(problem.Y)
+        scale = null if null > 1e-24 * total else total or 1.0  # outputs that are constant up to rounding
+        # without theta the unknowns have the unit of the outputs, and slopes must not look small because outputs are large
+        unit = float(np.sqrt(scale)) if self.theta is None else 1.0
 
         def value(v: np.ndarray) -> tuple[float, np.ndarray]:
-            V = v.reshape(-1, Q)
+            V = unit * v.reshape(-1, Q)
             h = Z @ V[:-1] + V[-1] * problem.intercept
             residual = np.where(problem.mask, problem.Y - self._theta(h), 0.0)
             pull = -2 * np.einsum("it,itq->iq", problem.omega * residual, self._slopes(h))
@@ -101,36 +106,35 @@ class ParametrizedRegressor(Baseline):
                 [Z.T @ pull + 2 * lam * coordinates.price[:, None] * V[:-1], pull.sum(axis=0) * problem.intercept]
             )
             penalty = lam * float((coordinates.price[:, None] * V[:-1] ** 2).sum())
-            return (problem.loss(residual) + penalty) / scale, gradient.ravel() / scale
+            return (problem.loss(residual) + penalty) / scale, gradient.ravel() * (unit / scale)
 
-        starts = 1 if self.theta is None else int(self.n_starts)
+        starts = 1 if self.theta is None else n_starts
         found = []
         with tqdm(total=starts, desc="starts", disable=not self.verbose) as bar:
             for k in range(starts):
                 v = self._start(problem, coordinates, rng, k)
                 options = {
-                    "maxiter": int(self.max_iter),
-                    "maxfun": 10 * int(self.max_iter),
+                    "maxiter": max_iter,
+                    "maxfun": 10 * max_iter,
                     "ftol": 1e-16,
-                    "gtol": 0.1 * self.tol,
+                    "gtol": 0.1 * tol,
                 }
-                found.append(minimize(value, v.ravel(), jac=True, method="L-BFGS-B", options=options))
+                found.append(minimize(value, v.ravel() / unit, jac=True, method="L-BFGS-B", options=options))
                 bar.set_postfix(objective=f"{min(r.fun for r in found) * scale:.6g}")
                 bar.update()
         best = min(found, key=lambda r: r.fun)
-        V = best.x.reshape(-1, Q)
+        V = unit * best.x.reshape(-1, Q)
         self.start_objectives_ = np.array([scale * r.fun for r in found])
         self.objective_, self.n_iter_ = scale * float(best.fun), int(best.nit)
         self.gradient_norm_ = float(np.linalg.norm(value(best.x)[1]) / max(np.sqrt(best.fun), np.sqrt(1e-12)))
         self._store(problem, *coordinates.function(V), coordinates.primal)
-        if self.gradient_norm_ > self.tol:
+        if self.gradient_norm_ > tol:
             warnings.warn(
                 f"ParametrizedRegressor stopped after {best.nit} iterations with a relative gradient of "
-                f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol, or give the jacobian of theta",
+                f"{self.gradient_norm_:.1e}, above tol={tol:g}; raise max_iter or tol, or give the jacobian of theta",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _check_theta(self, T: int) -> None:
         if self.theta is None:

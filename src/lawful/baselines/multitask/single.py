@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.svm import SVR
 
-from lawful._checks import number
+from lawful._checks import check_number, choice, number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
@@ -16,6 +16,7 @@ from lawful.tasks import Tasks
 __all__ = ["SingleTask"]
 
 LOSSES = ("square", "epsilon")
+PASSES = 10**6  # of the SVR solver, which has no end of its own where lam is next to nothing; it then warns
 
 
 class SingleTask(Baseline):
@@ -52,13 +53,11 @@ class SingleTask(Baseline):
         self.intercept = intercept
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
-        if self.loss not in LOSSES:
-            raise ValueError(f"SingleTask(loss={self.loss!r}) is none it knows; choose one of {', '.join(LOSSES)}")
-        tasks = self._read(X, y, sample_weight)
+    def _learn(self, tasks: Tasks) -> None:
+        choice(self, "loss", LOSSES)
+        if not isinstance(self.lam, str):
+            self._lams(len(tasks))
         kernel = resolve_kernel(self.kernel, tasks, bool(self.intercept))
-        self.__dict__.pop("_machines", None)
         if self.loss == "square":
             self.kernel_ = kernel
             self.ridge_ = KernelRidge(kernel, lam=self.lam, intercept=bool(self.intercept), scales="shared")
@@ -66,7 +65,12 @@ class SingleTask(Baseline):
             self.lam_ = self.ridge_.lam_
         else:
             self._fit_svr(tasks, kernel)
-        return self
+
+    def _lams(self, T: int) -> np.ndarray:
+        given = np.asarray(self.lam).reshape(-1).tolist()
+        if len(given) not in (1, T):
+            raise ValueError(f"SingleTask: lam has {len(given)} numbers; give one, or one for each of {T} tasks")
+        return np.broadcast_to([check_number("SingleTask", "lam", value) for value in given], (T,)).copy()
 
     def _fit_svr(self, tasks: Tasks, kernel: Any) -> None:
         if not self.intercept:
@@ -75,10 +79,8 @@ class SingleTask(Baseline):
             raise ValueError(f'SingleTask(loss="epsilon", lam={self.lam!r}) has no leave-one-out; give numbers')
         epsilon = number(self, "epsilon", zero=True)
         T = len(tasks.y)
-        lam = np.asarray(self.lam, dtype=float)
-        if lam.shape not in ((), (1,), (T,)) or not np.all(lam > 0):
-            raise ValueError(f"SingleTask needs lam above zero, one or one for each of {T} tasks, got {self.lam!r}")
-        self.lam_ = np.broadcast_to(lam, (T,)).copy()
+        self.lam_ = self._lams(T)
+        tol = number(self, "tol")
         X, rows = tasks.X, tasks.seen
         B, bias = np.zeros((len(rows), T)), np.zeros(T)
         for t, (labels, own, w) in enumerate(zip(tasks.y, tasks.rows, tasks.weights)):
@@ -89,7 +91,7 @@ class SingleTask(Baseline):
                 continue  # a constant
             # in units of the task's spread: |f|^2 scales with its square and the loss does not, hence the factor
             cost = 1 / (2 * self.lam_[t] * w.sum() * unit)
-            machine = SVR(kernel="precomputed", C=cost, epsilon=epsilon, tol=self.tol, cache_size=500)
+            machine = SVR(kernel="precomputed", C=cost, epsilon=epsilon, tol=tol, cache_size=500, max_iter=PASSES)
             machine.fit(kernel.gram(X, own), (labels - mean) / unit, sample_weight=w)
             at = np.searchsorted(rows, own[machine.support_])
             B[at, t] = unit * machine.dual_coef_[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from lawful._checks import number
+from lawful._checks import choice, number
 from lawful.baselines.multitask._base import Baseline
 from lawful.baselines.multitask._problem import resolve_kernel
 from lawful.surrogates import KernelRidge
@@ -47,12 +47,9 @@ class WienerShrinkage(Baseline):
         self.base = base
         self.kernel = kernel
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """y (n, T) or (n,), NaN where not observed; sample_weight (n,) or (n, T)."""
+    def _learn(self, tasks: Tasks) -> None:
         shrink = number(self, "shrink", zero=True)
-        if self.base not in ("intercept", "cloud"):
-            raise ValueError(f"WienerShrinkage(base={self.base!r}) is none it knows; choose 'intercept' or 'cloud'")
-        tasks = self._read(X, y, sample_weight)
+        choice(self, "base", ("intercept", "cloud"))
         points, weight = self._points(tasks)
         self.mean_ = np.average(points, axis=0, weights=weight)
         centred = points - self.mean_
@@ -67,7 +64,6 @@ class WienerShrinkage(Baseline):
             self.gain_ = np.eye(self.n_outputs_)
         else:
             self.gain_ = np.linalg.lstsq((self.covariance_ + noise).T, self.covariance_.T, rcond=1e-12)[0].T
-        return self
 
     def _points(self, tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
         T = self.n_outputs_

@@ -10,7 +10,7 @@ import scipy.linalg
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from lawful._checks import choice, count, number
+from lawful._checks import check_finite, choice, count, in_range, number
 from lawful._ranker import training_ratings
 from lawful.baselines.ranking._base import ScoreRanker
 from lawful.baselines.ranking._newton import Solution, newton
@@ -64,8 +64,11 @@ class JointScorer(ScoreRanker):
         self._check()
         lam, tol, max_iter = number(self, "lam"), number(self, "tol"), count(self, "max_iter")
         Phi, pairs = self._design(X, R, item_features)
-        w = self._start(coef_init, Phi.shape[1])
-        return self._keep(self._minimise(pairs, Phi, lam, w, {"tol": tol, "max_iter": max_iter, "verbose": self.verbose}), tol)
+        w, name = self._start(coef_init, Phi.shape[1]), type(self).__name__
+        with in_range(name):
+            found = self._minimise(pairs, Phi, lam, w, {"tol": tol, "max_iter": max_iter, "verbose": self.verbose})
+            check_finite(name, found.w, found.objective)
+        return self._keep(found, tol)
 
     def _design(self, X: Any, R: Any, item_features: Any) -> tuple[np.ndarray, Pairs]:
         """Features of the training ratings, in the order of the pairs."""

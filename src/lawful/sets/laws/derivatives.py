@@ -1,13 +1,16 @@
-"""Derivatives on the graph, by reverse sweeps.
+"""Derivatives on the graph.
 
-A sweep over the nodes of g, last to first, hands each node's adjoint dg/dnode on to its arguments; what arrives at the
-outputs is the gradient, in a few nodes for each node of g, however deep or long the expression is. Adjoints are
-sums of nodes themselves, so that constants, zeros and equal parts stay visible: the gradient of an affine equation is a
-row of numbers, and that of a bilinear one a row of sums of outputs.
+A reverse sweep over the nodes of g, last to first, hands each node's adjoint dg/dnode on to its arguments; what arrives at
+the outputs is the gradient, in a few nodes for each node of g, however deep or long the expression is. Adjoints are sums of
+nodes themselves, so that constants, zeros and equal parts stay visible: the gradient of an affine equation is a row of
+numbers, and that of a bilinear one a row of sums of outputs.
 
     Jacobian     one sweep for each relation
     Hessian      of the Lagrangian sum_p nu_p g_p: one sweep from all relations at once, started with nu_p, gives its gradient,
                  and one sweep for each of that gradient's entries a row; only the upper half is computed
+
+Where many relations share much, or everything depends on everything, that would be long: after `BUDGET` steps it is given up
+for one forward sweep, the derivative in a direction v, which is then evaluated for all T unit vectors v.
 
 At kinks and borders: |u|' = sign(u), sign' = 0; sqrt'(0), log'(0), asin'(1), ... are infinite, but a product of adjoints in
 which the other factor is 0 counts as 0 (the derivative of sqrt(y1**2 + y2**2) at 0 is 0, one of its subgradients).
@@ -16,65 +19,132 @@ which the other factor is 0 counts as 0 (the derivative of sqrt(y1**2 + y2**2) a
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 
 from lawful.sets.laws.graph import Draft, Graph, Product, Sum
 
+BUDGET = 200_000  # steps of reverse sweeps (a term of a sum is one, any other node FACTOR of them): tenths of a second
+FACTOR = 10
+
 Gradient = dict[int, Sum]  # output t -> derivative, absent where it is zero
 
 
-def gradient(graph: Graph, seeds: dict[int, Sum], first: int = 0) -> Gradient:
-    """d/dy_t, for t >= first, of the sum over the seeds {node: adjoint} of adjoint * node."""
-    adjoints = {i: a.copy() for i, a in seeds.items() if graph.degree[i]}
-    queue = [-i for i in adjoints]
-    heapq.heapify(queue)
-    found: Gradient = {}
+class TooLong(Exception):
+    """The budget of steps is used up."""
 
-    def hand_on(child: int, share: Draft, weight: float = 1.0) -> None:
-        if graph.degree[child]:
-            if child in adjoints:
-                adjoints[child] = graph.add(adjoints[child], share, weight)
-            else:
-                adjoints[child] = graph.add(Sum(), share, weight)
+
+class Reverse:
+    """Reverse sweeps over a graph, until the budget is used up."""
+
+    def __init__(self, graph: Graph, budget: float) -> None:
+        self.graph, self.budget = graph, budget
+
+    def gradient(self, seeds: dict[int, Sum], first: int = 0) -> Gradient:
+        """d/dy_t, for t >= first, of the sum over the seeds {node: adjoint} of adjoint * node."""
+        graph = self.graph
+        adjoints = {i: a.copy() for i, a in seeds.items() if graph.degree[i]}
+        queue = [-i for i in adjoints]
+        heapq.heapify(queue)
+        found: Gradient = {}
+
+        def adjoint_of(child: int) -> Sum:
+            if child not in adjoints:
+                adjoints[child] = Sum()
                 heapq.heappush(queue, -child)
+            return adjoints[child]
 
-    while queue:
-        number = -heapq.heappop(queue)
-        adjoint, node = adjoints.pop(number), graph.nodes[number]
-        if adjoint.const == 0.0 and not adjoint.terms:
-            continue
-        if node[0] == "y":
-            if node[1] >= first:
-                found[node[1]] = adjoint
-            continue
-        if len(adjoint.terms) + (adjoint.const != 0.0) > 1:  # from here on it is one node, whatever its length
-            adjoint = Sum(0.0, {graph.freeze(adjoint): 1.0})
-        if node[0] == "sum":
-            for child, weight in node[2]:
-                hand_on(child, adjoint, weight)
-        else:
-            for child, partial in partials(graph, number):
-                hand_on(child, graph.multiply(adjoint.copy(), partial))
-    return found
+        while queue:
+            number = -heapq.heappop(queue)
+            adjoint, node = adjoints.pop(number), graph.nodes[number]
+            self.budget -= len(node[2]) if node[0] == "sum" else FACTOR
+            if self.budget < 0:
+                raise TooLong
+            if adjoint.const == 0.0 and not adjoint.terms:
+                continue
+            if node[0] == "y":
+                if node[1] >= first:
+                    found[node[1]] = adjoint
+                continue
+            adjoint = _short(graph, adjoint)
+            if node[0] != "sum":
+                for child, partial in partials(graph, number):
+                    if graph.degree[child]:
+                        graph.add(adjoint_of(child), graph.multiply(adjoint.copy(), partial))
+                continue
+            term, times = next(iter(adjoint.terms.items()), (-1, 0.0))
+            for child, weight in node[2]:  # written out: long sums are most of the work
+                if not graph.degree[child]:
+                    continue
+                share = adjoint_of(child)
+                if term < 0:
+                    share.const += weight * adjoint.const
+                    continue
+                total = share.terms.get(term, 0.0) + weight * times
+                if total == 0.0 and graph.total[term]:
+                    share.terms.pop(term, None)
+                else:
+                    share.terms[term] = total
+        return found
 
 
 def jacobian(graph: Graph, roots: list[Sum]) -> list[Gradient]:
     """The gradient of each relation."""
-    return [gradient(graph, {i: Sum(w) for i, w in root.terms.items()}) for root in roots]
+    reverse = Reverse(graph, BUDGET)
+    return [reverse.gradient({i: Sum(w) for i, w in root.terms.items()}) for root in roots]
 
 
-def hessian(graph: Graph, roots: list[Sum]) -> dict[tuple[int, int], Sum]:
-    """Upper half, t <= s, of sum_p nu_p Hess g_p; entries that are always zero are absent."""
+def lagrangian(graph: Graph, roots: list[Sum]) -> Gradient:
+    """The gradient of sum_p nu_p g_p, without the parts that are affine in the outputs."""
     seeds: dict[int, Sum] = {}
     for p, root in enumerate(roots):
         for i, weight in root.terms.items():
             if graph.degree[i] > 1:
                 seeds[i] = graph.add(seeds.get(i, Sum()), graph.variable("nu", p), weight)
-    entries = {}
-    for t, slope in gradient(graph, seeds).items():
-        row = gradient(graph, {i: Sum(w) for i, w in slope.terms.items()}, first=t)
+    return Reverse(graph, math.inf).gradient(seeds)
+
+
+def hessian(graph: Graph, slopes: Gradient) -> dict[tuple[int, int], Sum]:
+    """Upper half, t <= s, of the derivatives of the slopes; entries that are always zero are absent."""
+    reverse, entries = Reverse(graph, BUDGET), {}
+    for t, slope in slopes.items():
+        row = reverse.gradient({i: Sum(w) for i, w in slope.terms.items()}, first=t)
         entries.update({(t, s): entry for s, entry in row.items()})
     return entries
+
+
+def directional(graph: Graph, roots: list[Sum]) -> list[Sum]:
+    """The derivatives of the roots in the direction of the variables ("v", t), by one forward sweep."""
+    tangents: dict[int, Sum] = {}
+    for number in graph.reachable({i for root in roots for i in root.terms}):
+        node = graph.nodes[number]
+        if not graph.degree[number]:
+            continue
+        tangent = Sum()
+        if node[0] == "y":
+            tangent = graph.variable("v", node[1])
+        elif node[0] == "sum":
+            for child, weight in node[2]:
+                if child in tangents:
+                    tangent = graph.add(tangent, tangents[child], weight)
+        else:
+            for child, partial in partials(graph, number):
+                if child in tangents:
+                    tangent = graph.add(tangent, graph.multiply(tangents[child].copy(), partial))
+        tangents[number] = _short(graph, tangent)
+    slopes = []
+    for root in roots:
+        slope = Sum()
+        for i, weight in root.terms.items():
+            if i in tangents:
+                slope = graph.add(slope, tangents[i], weight)
+        slopes.append(slope)
+    return slopes
+
+
+def _short(graph: Graph, draft: Sum) -> Sum:
+    """The same as at most one term, whatever its length."""
+    return draft if len(draft.terms) + (draft.const != 0.0) <= 1 else Sum(0.0, {graph.freeze(draft): 1.0})
 
 
 def partials(graph: Graph, number: int) -> list[tuple[int, Draft]]:

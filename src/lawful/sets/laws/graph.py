@@ -1,8 +1,8 @@
 """Expressions as a graph in which equal sub-expressions are one node, and the arithmetic that builds it.
 
-A node is a tuple: ("y", t), ("x", j) or ("nu", p), a variable; ("sum", b, ((i, w), ...)), the number b + sum w_i node_i;
-("pow", i, k), a whole power k >= 2; ("mul", i, j), ("div", i, j), ("power", i, j), ("atan2", i, j); or (function, i). Its
-number is its place in the list, and comes after those of its arguments.
+A node is a tuple: ("y", t), ("x", j), ("nu", p) or ("v", t), a variable; ("sum", b, ((i, w), ...)), the number
+b + sum w_i node_i; ("pow", i, k), a whole power k >= 2; ("mul", i, j), ("div", i, j), ("power", i, j), ("atan2", i, j); or
+(function, i). Its number is its place in the list, and comes after those of its arguments.
 
 While an expression is built it is a `Sum` (b + sum w_i node_i) or a `Product` (w times nodes), which belong to one owner
 and grow in place, so that a sum of thousands of terms is one flat node and takes linear time.
@@ -29,7 +29,7 @@ UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs, "sign": lambda v: math.copysign(1.0, v) if v else 0.0, "inv": lambda v: 1.0 / v,
 }  # fmt: skip
 EVERYWHERE = {"sin", "cos", "atan", "sinh", "cosh", "tanh", "exp", "abs", "sign"}  # exist for all real arguments
-VARIABLES = ("y", "x", "nu")
+VARIABLES = ("y", "x", "nu", "v")
 
 
 class LawError(ValueError):
@@ -145,7 +145,7 @@ class Graph:
         return Sum(0.0, {self.node(kind, number): 1.0})
 
     def constant(self, value: float) -> Sum:
-        return Sum(self._real(value))
+        return Sum(self.real(value))
 
     def freeze(self, draft: Draft) -> int:
         """The node whose value is the draft's."""
@@ -200,14 +200,14 @@ class Graph:
         right = self.as_sum(right)
         if len(right.terms) > WIDE:
             right = Sum(0.0, {self.freeze(right): 1.0})
-        left.const = self._real(left.const + self._times(weight, right.const))
+        left.const = self.real(left.const + self._times(weight, right.const))
         terms, total = left.terms, self.total
         for i, w in right.terms.items():
             new = terms.get(i, 0.0) + weight * w
             if new == 0.0 and total[i]:
                 terms.pop(i, None)
             else:
-                terms[i] = new if math.isfinite(new) else self._real(new)
+                terms[i] = new if math.isfinite(new) else self.real(new)
         return left
 
     def scale(self, draft: Draft, factor: float) -> Draft:
@@ -238,16 +238,16 @@ class Graph:
         if isinstance(right, Sum) and not right.terms:
             if right.const == 0.0:
                 raise LawError("divides by zero")
-            return self.scale(left, self._real(1.0 / right.const))
+            return self.scale(left, self.real(1.0 / right.const))
         right = self._as_product(right)
         if right.weight == 0.0:  # 1/(0 * log(y1)): nowhere defined
             raise LawError("divides by zero")
         below = self._product(self._powers(right.factors))
         if isinstance(left, Sum) and not left.terms:
-            return self._weighted(Product(self._real(left.const / right.weight), [self.node("inv", below)]))
+            return self._weighted(Product(self.real(left.const / right.weight), [self.node("inv", below)]))
         left = self._as_product(left)
         ratio = self.node("div", self._product(self._powers(left.factors)), below)
-        return self._weighted(Product(self._real(left.weight / right.weight), [ratio]))
+        return self._weighted(Product(self.real(left.weight / right.weight), [ratio]))
 
     def _weighted(self, draft: Product) -> Draft:
         return draft if draft.weight != 0.0 else self.scale(draft, 0.0)
@@ -296,9 +296,10 @@ class Graph:
             what = "overflows" if isinstance(error, OverflowError) else "is no real number"
             shown = ", ".join(f"{v:g}" for v in values)
             raise LawError(f"has a constant that {what}: {function.__name__}({shown})") from error
-        return self._real(value)
+        return self.real(value)
 
-    def _real(self, value: float) -> float:
+    def real(self, value: float) -> float:
+        """The value, if it is a number that a float can hold."""
         if self.exact and not math.isfinite(value):
             raise LawError("has a constant that overflows")
         return value
@@ -307,4 +308,4 @@ class Graph:
         value = a * b
         if value == 0.0 and a != 0.0 and b != 0.0 and self.exact:
             raise LawError("has a constant that underflows to zero")
-        return self._real(value)
+        return self.real(value)

@@ -8,12 +8,13 @@ from typing import Any
 
 from lawful.sets.laws.graph import Graph
 from lawful.sets.laws.symbolic import from_sympy
-from lawful.sets.parser import Relation, Variable, parse
+from lawful.sets.parser import Relation, Variable, check_length, parse
 from lawful.sets.systems import CompiledSystem
 
 
 def compile_law(items: Sequence[Any], names: Mapping[str, Variable], n_outputs: int, n_inputs: int) -> CompiledSystem:
     """The system of all relations in `items`. The same strings with the same names give the same object."""
+    check_length(items)
     if all(isinstance(item, str) for item in items):
         return _compiled(tuple(items), tuple(names.items()), n_outputs, n_inputs)
     return _compile(items, names, n_outputs, n_inputs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like
 from lawful.sets.laws.graph import VARIABLES, Graph, Sum
-from lawful.sets.laws.steps import Elementwise, Rows, Sums, as_rows, index, take
+from lawful.sets.laws.steps import SMALL, Elementwise, Rows, Sums, as_rows, index, take
 
 CELLS, CUT = 2**16, 128  # a batch is cut to so many cells of the table, but not to fewer points
 NARROW = 16
@@ -46,10 +46,22 @@ class Program:
         other = [k for k, column in enumerate(ordered) if mirror and mirror[column] != column]
         if mirror and other:
             self.places.append((as_rows([mirror[ordered[k]] for k in other]), as_rows(other)))
+        self.matrix, self.shifted = self._as_matrix(), bool(self.template.any())
 
-    def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
+    def _as_matrix(self) -> np.ndarray | None:
+        """Where all entries are sums of variables of one kind, and not many are zero: variables @ matrix + template."""
+        if self.final is None or self.steps or len(self.inputs) != 1 or len(self.constants):
+            return None
+        if self.rows * self.width > max(SMALL, 6 * self.final.matrix.nnz):
+            return None
+        matrix = np.zeros((self.rows, self.width))
+        for columns, rows in self.places:
+            matrix[:, columns] = self.final.matrix.toarray().T[:, rows]
+        return matrix
+
+    def __call__(self, c: Array, X: Array | None, nu: Array | None = None, v: Array | None = None) -> Array:
         """(m, *shape), in the library, type and place of c."""
-        given = {"y": c, "x": X, "nu": nu}
+        given = {"y": c, "x": X, "nu": nu, "v": v}
         if type(c) is np.ndarray:
             return self._numpy(given)
         xp = array_namespace(c)
@@ -62,10 +74,18 @@ class Program:
         return any(kind == used for used, _, _ in self.inputs)
 
     def _numpy(self, given: dict[str, Any]) -> np.ndarray:
-        c = given["y"]
+        c = given["y"] = given["y"] if given["y"].dtype.kind == "f" else given["y"].astype(float)
         m = c.shape[0]
         if self.final is None:
             return np.broadcast_to(self.template.astype(c.dtype, copy=False).reshape(self.shape), (m, *self.shape))
+        if self.matrix is not None:
+            kind, columns, _ = self.inputs[0]
+            used = given[kind][:, columns]
+            if np.isfinite(used).all():
+                product = used @ self.matrix.astype(c.dtype, copy=False)
+                if self.shifted:
+                    product += self.template
+                return product.reshape((m, *self.shape))
         out = np.zeros((m, self.width), dtype=c.dtype)
         if self.fixed.size > NARROW:
             out[:] = self.template
@@ -111,6 +131,28 @@ class Program:
             block = self.final.anywhere(xp, table)
         whole = xp.broadcast_to(like(self.template, c)[:, None], (self.width, c.shape[0]))
         return xp.matrix_transpose(_put(xp, whole, block, self.places))
+
+
+class Directions:
+    """An array (m, K, T) from a program for the derivatives of K functions in a direction: all T unit vectors, row by row."""
+
+    def __init__(self, graph: Graph, slopes: list[Sum]) -> None:
+        self.program = Program(graph, dict(enumerate(slopes)), (len(slopes),))
+        self.uses = self.program.uses
+
+    def __call__(self, c: Array, X: Array | None, nu: Array | None = None) -> Array:
+        xp = array_namespace(c)
+        m, T = c.shape
+        unit = xp.eye(T, dtype=c.dtype, device=device_of(c))[None, :, :]
+
+        def spread(values: Array | None) -> Array | None:
+            if values is None:
+                return None
+            return xp.reshape(xp.broadcast_to(values[:, None, :], (m, T, values.shape[1])), (m * T, values.shape[1]))
+
+        v = xp.reshape(xp.broadcast_to(unit, (m, T, T)), (m * T, T))
+        flat = self.program(spread(c), spread(X), spread(nu), v)
+        return xp.matrix_transpose(xp.reshape(flat, (m, T, flat.shape[1])))
 
 
 class _Schedule:

@@ -6,6 +6,7 @@ would let one value that is not a number spoil its neighbours, so it is used whe
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse
 from lawful._array import Array, device_of, like
 
 FEW_TERMS = 24  # up to so many in all, sums are added term by term
+SMALL, LARGE = 2048, 2**22  # a matrix of fewer entries is dense even if it has zeros; one of more is never made dense
 NAMES = {"mul": "multiply", "gmul": "multiply", "div": "divide", "power": "pow"}
 NUMPY = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}  # names before numpy 2
 
@@ -57,28 +59,40 @@ class Sums:
     def __init__(self, terms: list[list[tuple[int, float]]], const: np.ndarray, lo: int = 0) -> None:
         self.size, self.lo, self.hi = len(terms), lo, lo + len(terms)
         self.const = const[:, None] if const.any() else None
-        lengths = [len(row) for row in terms]
-        count = sum(lengths)
-        pointers = np.concatenate([[0], np.cumsum(lengths)])
+        self.lengths = np.array([len(row) for row in terms])
+        count = int(self.lengths.sum())
         rows = np.fromiter((i for row in terms for i, _ in row), dtype=np.intp, count=count)
         weights = np.fromiter((w for row in terms for _, w in row), dtype=float, count=count)
         used, local = np.unique(rows, return_inverse=True)
         self.used = as_rows(used.tolist())
-        # The j-th terms of the sums that have so many: these sums come first.
-        self.layers: list[tuple[Rows, np.ndarray, Any]] = []
-        for j in range(lengths[0] if count <= FEW_TERMS or lengths[0] <= 2 else 0):
-            at = pointers[: sum(n > j for n in lengths)] + j
-            w = weights[at][:, None]
-            plain = np.add if (w == 1.0).all() else np.subtract if (w == -1.0).all() else None  # no need to multiply
-            self.layers.append((as_rows(rows[at].tolist()), w, plain))
-        self.paired = len(self.layers) > 1 and self.layers[0][2] is np.add and bool(self.layers[1][2])
-        self.paired = self.paired and len(self.layers[1][1]) == self.size
-        if not self.layers:
-            self.matrix = scipy.sparse.csr_array((weights, local, pointers), shape=(self.size, len(used)))
-            self.dense = self.matrix.toarray() if self.size * len(used) <= 6 * count else None
+        self.matrix = scipy.sparse.csr_array(
+            (weights, local, np.concatenate([[0], np.cumsum(self.lengths)])), shape=(self.size, len(used))
+        )
+        self.short = count <= FEW_TERMS
+        small = self.size * len(used) <= max(SMALL, 6 * count)
+        self.dense = self.matrix.toarray() if small and not self.short else None
+
+    @cached_property
+    def layers(self) -> list[tuple[Rows, np.ndarray, Any]]:
+        """The j-th terms, j = 0, 1, ..., of those sums that have so many: (rows, weights, np.add if the weights are 1)."""
+        layers: list[tuple[Rows, np.ndarray, Any]] = []
+        rows = np.arange(self.used.start, self.used.stop) if isinstance(self.used, slice) else self.used
+        for j in range(self.lengths[0]):
+            at = self.matrix.indptr[:-1][self.lengths > j] + j
+            w = self.matrix.data[at][:, None]
+            plain = np.add if (w == 1.0).all() else np.subtract if (w == -1.0).all() else None
+            layers.append((as_rows(rows[self.matrix.indices[at]].tolist()), w, plain))
+        return layers
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether the first two layers are plain and equally long: one addition then, no copy."""
+        if len(self.layers) < 2 or self.layers[0][2] is not np.add:
+            return False
+        return self.layers[1][2] is not None and len(self.layers[1][1]) == self.size
 
     def numpy(self, table: np.ndarray, out: np.ndarray) -> None:
-        if self.layers:
+        if self.short:
             (first, weights, _), *rest = self.layers
             if self.paired:
                 second, _, plain = rest.pop(0)
@@ -101,25 +115,16 @@ class Sums:
             out += self.const
 
     def anywhere(self, xp: Any, table: Array) -> Array:
-        if self.layers:
+        block = None if self.short or self.size * self.matrix.shape[1] > LARGE else take(xp, table, self.used)
+        if block is not None and bool(xp.all(xp.isfinite(block))):
+            total = like(self.matrix.toarray(), table) @ block
+        else:
             blocks = [take(xp, table, rows) * like(weights, table) for rows, weights, _ in self.layers]
             total = blocks[0]
             for block in blocks[1:]:
                 k = block.shape[0]
                 total = xp.concat([total[:k, :] + block, total[k:, :]], axis=0)
-        else:
-            total = self._product(xp, take(xp, table, self.used))
         return total if self.const is None else total + like(self.const, table)
-
-    def _product(self, xp: Any, block: Array) -> Array:
-        if bool(xp.all(xp.isfinite(block))):
-            return like(self.matrix.toarray(), block) @ block
-        sums = []
-        for p in range(self.size):
-            part = slice(self.matrix.indptr[p], self.matrix.indptr[p + 1])
-            rows = xp.take(block, index(xp, self.matrix.indices[part], block), axis=0)
-            sums.append(xp.sum(rows * like(self.matrix.data[part], block)[:, None], axis=0))
-        return xp.stack(sums, axis=0)
 
 
 def as_rows(numbers: list[int]) -> Rows:

@@ -218,7 +218,7 @@ class Streamed(PairTable):
 def check_definite(bad: int) -> None:
     if bad:
         raise ValueError(
-            f"PairwiseRidge: {bad} kernel matrices are not positive definite, so they cannot be solved; "
+            f"PairwiseRidge: kernel matrices that are not positive definite ({bad}) cannot be solved; "
             "a positive definite kernel or a larger ridge would do"
         )
 

@@ -21,11 +21,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from lawful._checks import check_count
-from lawful.ratings import as_ratings
+from lawful.ratings import as_ratings, check_n_items, check_training
+from lawful.tasks import check_size
 
 __all__ = ["Comparisons", "PairTasks", "compared", "potentials", "read_comparisons"]
-
-MAX_ITEMS = 2**24  # some arrays hold a number for each item
 
 
 @dataclass(eq=False)
@@ -50,6 +49,7 @@ class PairTasks:
             if X is None:
                 raise ValueError("PairwiseRidge: comparisons need X, one row per query; a column of zeros would do")
             seen, D = read_comparisons(comparisons, len(X), n_items)
+            check_size(X, "PairwiseRidge: X")
             return cls(X, len(X), D, comparisons=seen)
         ratings = as_ratings(R)
         n, D = ratings.shape
@@ -57,9 +57,9 @@ class PairTasks:
             raise ValueError(f"X has {len(X)} rows and the ratings have {n}: inconsistent numbers of queries")
         if n == 0 or D == 0:
             raise ValueError(f"the ratings have shape {ratings.shape}; at least one query and one item are needed")
-        check_size(D)
         if ratings.nnz == 0:
             raise ValueError("the ratings are empty: nothing is rated; at least one query must rate two items")
+        check_training("PairwiseRidge", X, ratings)
         return cls(X, n, D, ratings=ratings)
 
     def table(self, values: bool) -> sparse.csr_array:
@@ -77,15 +77,6 @@ class Comparisons(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     y: np.ndarray
-
-
-def check_size(n_items: int) -> None:
-    """An error, before memory is asked for, when there cannot be so many items."""
-    if n_items > MAX_ITEMS:
-        raise ValueError(
-            f"PairwiseRidge: items are numbered up to {n_items - 1}, so there would be {n_items} of them; at most {MAX_ITEMS} "
-            "will do: number them 0, 1, 2, ..., for example by numpy.unique(..., return_inverse=True)"
-        )
 
 
 def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tuple[Comparisons, int]:
@@ -111,7 +102,7 @@ def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tu
     if (table[:, :3] != np.floor(table[:, :3])).any():
         raise ValueError("queries and items of comparisons must be whole numbers: row numbers of X and item numbers from 0")
     D = max(int(table[:, 1:3].max()) + 1, 1) if n_items is None else check_count("PairwiseRidge", "n_items", n_items)
-    check_size(D)
+    check_n_items("PairwiseRidge", D)
     for name, column, stop in (("query", 0, n), ("winner", 1, D), ("loser", 2, D)):
         wrong = np.flatnonzero((table[:, column] < 0) | (table[:, column] >= stop))
         if len(wrong):
@@ -120,6 +111,7 @@ def read_comparisons(comparisons: Any, n: int, n_items: int | None = None) -> tu
     same = np.flatnonzero(winner == loser)
     if len(same):
         raise ValueError(f"comparison {same[0]} compares item {winner[same[0]]} with itself; drop it (a tie has weight 0)")
+    check_size(weight, "PairwiseRidge: the weight of comparisons")
     low, high = np.minimum(winner, loser), np.maximum(winner, loser)
     y = np.where(winner < loser, weight, -weight)
     order = np.lexsort((users, high, low))

@@ -161,16 +161,20 @@ def solve_task(K, users, y, ridge, scratch):
     n = users.size
     if n == 1:
         d = K[users[0], users[0]] + ridge
+        if not d > 0.0:
+            return False
         y[0] /= d
-        return d > 0.0
+        return True
     if n == 2:
         u, v = users[0], users[1]
         a, b, d = K[u, u] + ridge, K[v, u], K[v, v] + ridge
         det = a * d - b * b
+        if not (a > 0.0 and det > 0.0):
+            return False
         y0 = (d * y[0] - b * y[1]) / det
         y[1] = (a * y[1] - b * y[0]) / det
         y[0] = y0
-        return a > 0.0 and det > 0.0
+        return True
     stride = (n + 7) // 8 * 8
     A = scratch[: n * stride].reshape(n, stride)
     for i in range(n):

@@ -22,6 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lawful._checks import check_finite, in_range
 from lawful._threads import n_threads, on_threads
 from lawful.ratings import as_ratings, centred_squares, split_profiles, users_of, with_data
 from lawful.surrogates.pairs._als import half_step, leave_one_out
@@ -166,9 +167,11 @@ class MatrixFactorization(FactorizationParameters):
         Q = 0.1 * check_random_state(self.random_state).standard_normal((D, k))
         P, user_bias = np.zeros((n, k)), np.zeros(n)
         bias = ItemBias(self.damping, self.damping).fit(R).item_scores_ - self.mean_
-        for _ in range(self.n_iter):
-            half_step(R.indptr, items, y - bias[items], Q, *self._ridge(), P, user_bias)
-            half_step(item_ptr, raters, (y - user_bias[users])[by_item], P, *self._ridge(), Q, bias)
+        with in_range("MatrixFactorization"):
+            for _ in range(self.n_iter):
+                half_step(R.indptr, items, y - bias[items], Q, *self._ridge(), P, user_bias)
+                half_step(item_ptr, raters, (y - user_bias[users])[by_item], P, *self._ridge(), Q, bias)
+            check_finite("MatrixFactorization", Q, bias)
         self.item_factors_, self.item_bias_ = Q, bias
         self.user_factors_, self.user_bias_ = P, user_bias
         return self

@@ -23,13 +23,12 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from lawful._checks import choice, number
-from lawful._threads import n_threads
+from lawful._threads import blas_threads, n_threads
 from lawful.ratings import as_ratings, count_queries, users_of, with_data
 from lawful.surrogates.base import Surrogate
-from lawful.surrogates.pairs._table import PairTable, table_of_comparisons, table_of_ratings
+from lawful.surrogates.pairs._table import PairTable, check_definite, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
     FIXED,
     choose_kappa,
@@ -142,7 +141,10 @@ class PairwiseRidge(Surrogate):
         self.smoother_ = None
         if self.missing == "zero":
             K[np.diag_indices(n)] += n * self.lam if self.ridge == "n_lambda" else self.kappa_
-            self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+            try:
+                self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+            except np.linalg.LinAlgError:
+                check_definite(1)
         self.n_tasks_, self.n_observations_ = self.table_.n_tasks, self.table_.n_observations
         self.n_unobserved_ = D * (D - 1) // 2 - self.n_tasks_
         self.streamed_ = self.table_.streamed
@@ -187,7 +189,7 @@ class PairwiseRidge(Surrogate):
         g = np.zeros(R.nnz) if f is None else self.slope_ * f
         ridge = self._ridge(lambda: observations(values, g, sign), K)
         K = K if ridge.size else np.empty((0, 0))  # not needed again
-        with threadpool_limits(1):
+        with blas_threads(1):
             return table_of_ratings(values, g, sign, K, ridge, threads, self.max_memory)
 
     def _from_comparisons(
