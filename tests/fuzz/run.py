@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from .draw import Names, draw_law, draw_names
 from .judge import Verdict, fitting, judge
 from .laws import Law
 
-CALLS = 60  # on one law, at most: a case also ends when its share of processor time is spent
+CALLS = 80  # on one law, at most: a case also ends when its share of processor time is spent
 SHARE = 0.5  # seconds
 EXAMPLES = 1000  # kept of each kind of failure
 WATCHDOG = 90.0  # seconds without a word from a worker, whatever it is doing
@@ -38,11 +38,17 @@ class Case:
     calls: list[calls.Call]
 
 
-def make_case(seed: int, number: int, n_calls: int = CALLS) -> Case:
+def law_of(seed: int, number: int) -> tuple[np.random.Generator, Names, Law]:
+    """The law of a case, the names of its columns, and the generator that goes on from there."""
     rng = np.random.default_rng([seed, number])
     T = int(rng.choice([1, 2, 3, 4, 5, 6, 9], p=[0.1, 0.29, 0.26, 0.15, 0.06, 0.1, 0.04]))
     names = draw_names(rng, T, int(rng.integers(1, 4)))
-    law = draw_law(rng, T, names)
+    return rng, names, draw_law(rng, T, names)
+
+
+def make_case(seed: int, number: int, n_calls: int = CALLS) -> Case:
+    rng, names, law = law_of(seed, number)
+    T = law.T
     Y = law.middle + law.size * rng.standard_normal((int(rng.integers(1, 20)), T))
     if "Rankings" in law.name:
         Y = np.where(Y > 0, 1.0, -1.0)
@@ -263,7 +269,7 @@ def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, seconds: float = 
     return report
 
 
-def run_here(cases: range, seed: int, n_calls: int = CALLS, share: float = SHARE) -> Report:
+def run_here(cases: Iterable[int], seed: int, n_calls: int = CALLS, share: float = SHARE) -> Report:
     """These cases in this process."""
     report, began = Report(), time.monotonic()
     for number in cases:

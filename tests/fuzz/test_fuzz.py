@@ -32,17 +32,34 @@ Y1, Y2 = Var("y", 0), Var("y", 1)
 # ------------------------------------------------------------------ the library, attacked
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(0, 20), (1, 20), *(pytest.param(s, 60, marks=pytest.mark.slow) for s in (0, 1))])
-def test_fixed_seeds(seed, cases):
-    report = run.run_here(range(cases), seed, n_calls=6, share=1.0)
+@pytest.mark.parametrize("seed", [1, 8])
+def test_laws_of_all_kinds_hold(seed):
+    """Fixed seeds, a few calls on each law; `make fuzz` is the long run."""
+    report = run.run_here(range(12), seed, n_calls=2, share=np.inf)
     assert not report.failures, str(report)
-    assert report.rows["ok"] > 5 * cases
+    assert report.rows["ok"] > 40
 
 
-@settings(derandomize=True, max_examples=25, deadline=None)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fixed_seeds(seed):
+    report = run.run_here(range(60), seed, n_calls=6, share=1.0)
+    assert not report.failures, str(report)
+    assert report.rows["ok"] > 300
+
+
+def test_named_sets_hold():
+    """Sets with closed forms are quick: many of them."""
+    named = [k for k in range(400) if isinstance(run.law_of(0, k)[2], laws.Named)]
+    report = run.run_here(named, 0, n_calls=1, share=np.inf)
+    assert not report.failures, str(report)
+    assert report.cases > 100 and report.rows["ok"] > 300
+
+
+@settings(derandomize=True, max_examples=5, deadline=None)
 @given(st.integers(0, 10**6))
 def test_any_case_holds(number):
-    verdicts = run.run_case(7, number, n_calls=3, share=0.5)
+    verdicts = run.run_case(7, number, n_calls=2, share=np.inf)
     failures = [failure for v in verdicts for failure in v.failures]
     assert not failures, (number, failures)
 
