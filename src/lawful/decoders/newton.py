@@ -88,6 +88,12 @@ class Newton(Decoder):
                 end, held = xp.where(better[:, None], point, end), xp.where(better, proof, held)
             c, converged = put_rows(c, lost, end), put_rows(converged, lost, held)
             iterations = put_rows(iterations, lost, take_rows(iterations, lost) + count)
+        # An objective that falls for ever (scores may be negative) has no minimum: the place where the search began will do.
+        size = peak(part_F.center / part_scale) + peak(like(np.abs(C.location_) + C.spread_, c) / part_scale)
+        wild = xp.arange(rows.shape[0], device=device_of(begin))[~(peak(c / part_scale) <= WILD * size)]
+        if wild.shape[0]:
+            back, _ = restore(part_C.rows(wild), take_rows(begin, wild), take_rows(part_scale, wild))
+            c, converged = put_rows(c, wild, back), put_rows(converged, wild, xp.zeros_like(take_rows(converged, wild)))
         c, off = polish(part_F, part_C, c, xp.zeros_like(converged))
         return Candidates(rows, c, converged, iterations, off)
 
@@ -137,9 +143,6 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     value = F.rows(rows).value(c)
     value = xp.where((relative <= tolerance(c)) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
     far = peak(F.center / scale)
-    # On a plateau at the end of the world F may be lowest, but a prediction it is not: only if there is nothing else.
-    sane = WILD * (far + peak(like(np.abs(C.location_) + C.spread_, c) / scale))
-    value = xp.where(peak(c / take_rows(scale, rows)) > take_rows(sane, rows), xp.full_like(value, xp.inf), value)
 
     best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))
     best_value = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))

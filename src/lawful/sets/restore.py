@@ -111,10 +111,12 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         after = total((violation(part, trial) / norm) ** 2)
         better = (after < merit) & xp.all(xp.isfinite(d), axis=1)
         c = put_rows(c, active, xp.where(better[:, None], trial, now))
-        damping = xp.where(better, xp.maximum(damping / 100, xp.full_like(damping, 1e-14)), damping * 100)
+        # Far from a law of another size only a tiny part of Newton's step is any good.
+        harder = damping * xp.where(damping > 1, xp.full_like(damping, 1e4), xp.full_like(damping, 1e2))
+        damping = xp.where(better, xp.maximum(damping / 100, xp.full_like(damping, 1e-14)), harder)
         mu = put_rows(mu, active, damping)
         iterations = put_rows(iterations, active, take_rows(iterations, active) + 1)
-        going = (before > tol) & (damping < 1e8)
+        going = (before > tol) & (damping < 1e24)
         active = active[going]
     return c, iterations
 
