@@ -145,7 +145,7 @@ def judge(call: Call, rng: np.random.Generator, limit: float = 10.0) -> Verdict:
 
 def averages(call: Call) -> bool:
     """Whether a mean over C was asked for: a doubted mean is low_confidence, and need not be in C."""
-    decoder = call.options["decoder"] if isinstance(call, FitCall) else getattr(call, "decoder", None)
+    decoder = call.options.get("decoder") if isinstance(call, FitCall) else getattr(call, "decoder", None)
     return decoder in ("posterior", "wiener")
 
 
