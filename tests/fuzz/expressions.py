@@ -55,7 +55,10 @@ class Value:
         scale = self.s + SPARE * self.e
         with np.errstate(all="ignore"):
             ratio = np.where(amount == 0, 0, amount / scale)
-        return np.where(np.isfinite(self.v), np.where(np.isnan(ratio), np.inf, ratio), np.inf).astype(float)
+        # exp(exp(y1)) >= 1 holds where the left side is too large for any number
+        return np.where(
+            np.isfinite(self.v) | (inequality & (self.v == -np.inf)), np.where(np.isnan(ratio), np.inf, ratio), np.inf
+        ).astype(float)
 
 
 class Node:

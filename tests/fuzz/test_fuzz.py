@@ -253,6 +253,13 @@ def test_outside_the_domain_is_violated(name):
     assert relation.off(np.array([[-2.0, 0.0]]), None)[0] == np.inf
 
 
+def test_what_is_too_large_for_a_number_is_above_a_bound():
+    tower = Unary("exp", Unary("exp", Y1))
+    high = np.array([[100.0, 0.0]])
+    assert Relation(tower, ">=", Const(1.0)).off(high, None)[0] == 0
+    assert Relation(tower, "<=", Const(1.0)).off(high, None)[0] == np.inf
+
+
 def test_what_is_written_is_what_is_evaluated():
     """The strings that the library reads and the trees that the judge evaluates are the same formulas."""
     seen = 0
