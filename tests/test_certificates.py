@@ -230,7 +230,7 @@ def fitted(C, loss, T, n=30, seed=0):
     X = rng.uniform(-2, 2, (n, 1))
     Y = 1.5 * np.stack([np.sin((t + 1) * X[:, 0]) for t in range(T)], axis=1) + 0.2 * rng.standard_normal((n, T))
     model = ConstrainedRegressor(C, loss=loss, surrogate=KernelRidge(Gaussian(0.7), lam=1e-2), on_failure="nan").fit(X, Y)
-    return model, rng.uniform(-2, 2, (12, 1))
+    return model, rng.uniform(-2, 2, (6, 1))
 
 
 @pytest.mark.parametrize(
