@@ -32,8 +32,9 @@ test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
 test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
 	$(RUN) -m pytest -n 2 -q -m slow
 
+# Where pip would fetch a build with CUDA: make test-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
 test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
-	$(RUN) -m pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+	$(RUN) -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
 	$(RUN) -m pytest -q -m torch
 
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos

@@ -39,7 +39,7 @@ from lawful.losses.objective import Quadratic, QuadraticForm
 RNG = np.random.default_rng(0)
 
 
-def reflections(m: int = 60) -> np.ndarray:
+def reflections(m: int) -> np.ndarray:
     """Noisy reflections: the nearest orthogonal matrices are no rotations."""
     rng = np.random.default_rng(1)
     R = Rotations(3).fit(np.zeros((1, 9))).sample(m, 1).reshape(m, 3, 3)
@@ -52,9 +52,9 @@ def is_rotation(c: np.ndarray) -> np.ndarray:
 
 
 def test_rotations_in_a_product_with_a_full_metric():
-    Y = np.c_[reflections(), np.full(60, 0.5)]
+    Y = np.c_[reflections(20), np.full(20, 0.5)]
     C = Product([(Rotations(3), range(9)), (Box(0, 1), [9])]).fit(Y)
-    B = np.random.default_rng(2).standard_normal((60, 10, 10))
+    B = np.random.default_rng(2).standard_normal((20, 10, 10))
     F = QuadraticForm(B @ B.transpose(0, 2, 1) / 10 + np.eye(10), Y)
     d = decode(F, C)
     fine = d.status == "ok"
@@ -63,10 +63,10 @@ def test_rotations_in_a_product_with_a_full_metric():
 
 @pytest.mark.parametrize("loss", ["square", "weighted", "absolute"])
 def test_rotations_in_an_intersection(loss):
-    Y = reflections(20)
+    Y = reflections(8)
     C = Intersection([Rotations(3), Box(-1, 1)])
     if loss == "absolute":
-        X = np.arange(20.0)[:, None]
+        X = np.arange(8.0)[:, None]
         ridge = KernelRidge(Gaussian(1.0), lam=1e-3)
         d = ConstrainedRegressor(C, loss=Absolute(), surrogate=ridge, on_failure="nan").fit(X, Y).decode(X)
     else:
@@ -230,7 +230,7 @@ def fitted(C, loss, T, n=30, seed=0):
     X = rng.uniform(-2, 2, (n, 1))
     Y = 1.5 * np.stack([np.sin((t + 1) * X[:, 0]) for t in range(T)], axis=1) + 0.2 * rng.standard_normal((n, T))
     model = ConstrainedRegressor(C, loss=loss, surrogate=KernelRidge(Gaussian(0.7), lam=1e-2), on_failure="nan").fit(X, Y)
-    return model, rng.uniform(-2, 2, (12, 1))
+    return model, rng.uniform(-2, 2, (6, 1))
 
 
 @pytest.mark.parametrize(

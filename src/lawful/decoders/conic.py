@@ -68,9 +68,19 @@ class Conic(Decoder):
         return finish(F, C, way_back(C, F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
 
     def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
+        """The answer of one row, in units of the prediction or, where these are too coarse for the set, of the labels."""
+        units = [float(np.max(np.abs(w))), float(np.max(size))]
+        total = 0
+        for sigma in [unit for unit in units if unit > 0]:
+            c, status, count = self._scaled(problem, cones, sigma, len(w))
+            total += count
+            if status == "Solved":
+                break
+        finite = bool(np.isfinite(c).all())
+        return (c if finite else w), finite and status in ("Solved", "AlmostSolved"), total
+
+    def _scaled(self, problem: Any, cones: list[Cone], sigma: float, T: int) -> tuple[np.ndarray, str, int]:
         P, q, pieces = problem
-        T = len(w)
-        sigma = float(np.max(np.abs(w))) or float(np.max(size))
         extra = len(pieces)
         blocks = [(cone.kind, np.pad(cone.matrix * sigma, ((0, 0), (0, extra))), cone.offset) for cone in cones]
         for k, (t, slope, intercept) in enumerate(pieces):
@@ -96,9 +106,7 @@ class Conic(Decoder):
             settings,
         )
         found = solver.solve()
-        c = sigma * np.asarray(found.x)[:T]
-        good = str(found.status) in ("Solved", "AlmostSolved") and bool(np.isfinite(c).all())
-        return (c if np.isfinite(c).all() else w), good, int(found.iterations)
+        return sigma * np.asarray(found.x)[:T], str(found.status), int(found.iterations)
 
 
 class PiecewiseConic(Conic):
