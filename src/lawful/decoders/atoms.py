@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of
+from lawful._small import solve_many
 from lawful.decoders.enumeration import row_chunks
 from lawful.losses.objective import Quadratic
 
@@ -50,7 +51,7 @@ def filter_gain(A: Array, G: Array) -> Array:
     """G (G + A^-1)^-1 = (I + G A)^-1 G A, also where A is singular."""
     xp = array_namespace(A)
     GA = G @ A
-    return xp.linalg.solve(xp.eye(A.shape[-1], dtype=A.dtype, device=device_of(A)) + GA, GA)
+    return solve_many(xp.eye(A.shape[-1], dtype=A.dtype, device=device_of(A)) + GA, GA)
 
 
 def density(points: np.ndarray, weights: np.ndarray) -> np.ndarray:

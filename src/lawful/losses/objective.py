@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, take_rows, to_numpy
-from lawful._small import dot, total
+from lawful._small import dot, solve_many, total
 
 TINY = 1e-8  # a_t(x) is about 1 near the data; below this b_t(x)/a_t(x) is rounding noise
 
@@ -239,11 +239,11 @@ class QuadraticForm:
         xp = array_namespace(K)
         full = K if K.ndim == 3 else K[:, :, None] * xp.eye(self.shape[1], dtype=self.w.dtype, device=device_of(self.w))
         total = self.Q + full
-        soft = QuadraticForm(self.Q @ xp.linalg.solve(total, full), self.w, self.doubtful, self.unit, self.weights)
+        soft = QuadraticForm(self.Q @ solve_many(total, full), self.w, self.doubtful, self.unit, self.weights)
 
         def back(c: Array) -> Array:
             rhs = self.weigh(self.w)[:, :, None] + full @ c[:, :, None]
-            return xp.linalg.solve(total, rhs)[:, :, 0]
+            return solve_many(total, rhs)[:, :, 0]
 
         return soft, back, xp.ones(self.shape[0], dtype=xp.bool, device=device_of(self.w))
 
