@@ -353,10 +353,10 @@ def test_derivatives_at_kinks_and_borders():
     ],
 )
 def test_constants_that_do_not_exist(text, reason):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=rf"^Equations: .*{reason}"):
         system(text)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 # ------------------------------------------------------------------ structure
