@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from lawful._array import Array, array_namespace, take_rows, to_numpy
-from lawful.sets.base import ConstraintSet
+from lawful._array import Array, array_namespace, put_rows, take_rows, to_numpy
+from lawful._small import peak
+from lawful.sets.base import ConstraintSet, fraction, tolerance
 from lawful.sets.laws.law import compile_law
 from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.parser import check_length
-from lawful.sets.restore import restore
+from lawful.sets.restore import restore, violation
 from lawful.sets.systems import CallableSystem, CompiledSystem
 
 
@@ -145,9 +146,24 @@ class Equations(ConstraintSet):
     def inequality_jacobian(self, c: Array) -> Array:
         return self.system_.jacobian("<=", c, self._X)
 
+    def relative(self, c: Array) -> Array:
+        """See `ConstraintSet`; what is obeyed to a fraction of its terms alone needs no closer look."""
+        self._need_x()
+        xp = array_namespace(c)
+        off = violation(self, c)
+        found = peak(fraction(off, self._sizes("terms", c)))
+        rest = xp.nonzero(~(found <= tolerance(c)))[0]
+        if rest.shape[0]:
+            some = take_rows(c, rest)
+            found = put_rows(found, rest, peak(fraction(take_rows(off, rest), self.rows(rest).scales(some))))
+        return xp.where(xp.isfinite(peak(c)) & ~xp.isnan(found), found, xp.full_like(found, xp.inf))
+
     def scales(self, c: Array) -> Array:
         """The size of the terms of each relation, as it is written; of a callable, what its derivatives tell."""
-        parts = [self.system_.scales(kind, c, self._X) for kind in ("=", "<=") if self.system_.count(kind)]
+        return self._sizes("scales", c)
+
+    def _sizes(self, what: str, c: Array) -> Array:
+        parts = [getattr(self.system_, what)(kind, c, self._X) for kind in ("=", "<=") if self.system_.count(kind)]
         return parts[0] if len(parts) == 1 else array_namespace(c).concat(parts, axis=1)
 
     def curvature(self, c: Array, nu: Array) -> Array:

@@ -23,7 +23,7 @@ from lawful.sets.base import HIDDEN, ROUNDING
 from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian, lagrangian
 from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Directions, Program
-from lawful.sets.laws.sizes import sizes
+from lawful.sets.laws.sizes import sizes, terms
 from lawful.sets.laws.structure import Block, connected, fingerprints, variables
 from lawful.sets.restore import roundoff
 
@@ -97,12 +97,16 @@ class CompiledSystem:
     def hessian(self, kind: str, c: Array, X: Array | None, nu: Array) -> Array:
         return self._program(kind, 2)(c, X, nu)
 
+    def terms(self, kind: str, c: Array, X: Array | None) -> Array:
+        """(m, P) the terms of each relation at c, which are the larger part of `scales` and quickly known."""
+        return terms(self.graph, self.roots[kind], c, X)
+
     def scales(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
         xp = array_namespace(c)
-        terms, rounding, reach = sizes(self.graph, self.roots[kind], c, X)
+        size, rounding, reach = sizes(self.graph, self.roots[kind], c, X)
         allowed = xp.minimum(ROUNDING * rounding, STEEP * reach)
-        return terms + xp.where(xp.isfinite(allowed), allowed, xp.zeros_like(allowed))
+        return size + xp.where(xp.isfinite(allowed), allowed, xp.zeros_like(allowed))
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_programs"}  # they are made again when needed
@@ -218,6 +222,9 @@ class CallableSystem:
         value = function(c, X) if self.takes_x[function] else function(c)
         value = like(value, c)
         return value[:, None, :] if value.ndim == 2 else value
+
+    def terms(self, kind: str, c: Array, X: Array | None) -> Array:
+        return self.scales(kind, c, X)
 
     def scales(self, kind: str, c: Array, X: Array | None) -> Array:
         return HIDDEN * roundoff(self.jacobian(kind, c, X), c)
