@@ -30,7 +30,7 @@ test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
 	$(RUN) -m pytest -n 2 --dist loadgroup -q
 
 test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
-	$(RUN) -m pytest -n 2 -q -m slow
+	$(RUN) -m pytest -n 2 --dist loadgroup -q -m slow
 
 # Where pip would fetch a build with CUDA: make test-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
 test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)

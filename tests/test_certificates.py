@@ -36,8 +36,6 @@ from lawful.kernels import Gaussian
 from lawful.losses import Loss
 from lawful.losses.objective import Quadratic, QuadraticForm
 
-RNG = np.random.default_rng(0)
-
 
 def reflections(m: int) -> np.ndarray:
     """Noisy reflections: the nearest orthogonal matrices are no rotations."""
@@ -364,3 +362,51 @@ def test_a_tube_in_the_metric_of_an_estimator_contains_what_it_predicts():
         )
         d = model.decode(X)
         assert (d.status == "ok").all() and model.constraint_.contains(d.c, 1e-6).all() and (d.law_residual > 0).any()
+
+
+@pytest.mark.parametrize("base", [Sphere(), Equations("y1**2 + y2**2 = 1"), Box(0, 1), PositiveSemidefinite(1)], ids=repr)
+@pytest.mark.parametrize("relax", [None, 0.1, np.inf])
+def test_what_is_not_finite_is_not_contained(base, relax):
+    C = base if relax is None else Inflated(base, relax)
+    T = 1 if isinstance(base, PositiveSemidefinite) else 2
+    C = C.fit(np.ones((1, T)))
+    bad = np.array([[np.nan, 1.0], [1.0, np.nan], [np.inf, 0.0], [0.0, -np.inf]])[:, :T][: 4 if T == 2 else 1]
+    assert not C.contains(bad).any()
+
+
+def test_the_certificate_of_a_substitute_is_that_of_the_substitute():
+    X = np.arange(4.0)[:, None]
+    law = Equations("tanh(y1) = 1")  # only in the limit
+    for how in ("unconstrained", "nan"):
+        d = ConstrainedRegressor(law, on_failure=how).fit(X, [0.1, 0.2, 0.3, 0.4]).decode(X)
+        replaced = d.status != "ok"
+        if how == "nan":
+            assert all(np.isnan(v[replaced]).all() for v in (d.c, d.value, d.residual, d.law_residual, d.margin))
+        else:
+            off = np.abs(np.tanh(d.c[:, 0]) - 1)
+            np.testing.assert_allclose(d.residual, off, atol=1e-12)
+            np.testing.assert_allclose(d.law_residual, off, atol=1e-12)
+            assert (d.status[off > 1e-3] == "infeasible").all()
+
+
+def test_laws_far_from_zero_are_decoded_to_the_optimum():
+    """A lemniscate moved far away: the optimum is judged by the distance to the prediction, not by that to 0."""
+    rng = np.random.default_rng(13)
+    s = rng.uniform(0, 2 * np.pi, 200)
+    points = np.c_[np.sin(s), np.sin(s) * np.cos(s)] + 0.1 * rng.standard_normal((200, 2))
+    here = project(points, Equations("y1**4 = y1**2 - y2**2"), certificate=True)
+    far = project(points + 1e5, Equations("(y1 - 1e5)**4 = (y1 - 1e5)**2 - (y2 - 1e5)**2"), certificate=True)
+    fine = far.status == "ok"
+    assert fine.mean() > 0.8
+    np.testing.assert_allclose(far.value[fine], here.value[fine], atol=1e-6)
+
+
+def test_points_that_project_cannot_use():
+    with pytest.raises(TypeError, match="give a set such as"):
+        project([[1.0, 2.0]], "y1 = 1")
+    with pytest.raises(ValueError, match="masked"):
+        project(np.ma.masked_greater([[1.0, 9.0]], 5), Sphere())
+    with pytest.raises(ValueError, match="other units"):
+        project([[1e200, 1.0]], Sphere())
+    C = Equations("a = 2*b").fit(np.ones((1, 2)), outputs=["a", "b"])
+    np.testing.assert_allclose(project(pd.DataFrame({"b": [1.0], "a": [2.0]}), C), [[1.0, 2.0]])

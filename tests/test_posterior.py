@@ -279,7 +279,7 @@ def test_outputs_without_confidence_are_left_out():
     d = decode(F, PointCloud(CLOUD).fit(CLOUD), Posterior())
     q = (CLOUD[:, [0, 2]] - W[0, [0, 2]]) ** 2 @ a[0, [0, 2]]
     np.testing.assert_allclose(d.c[0], np.average(CLOUD, axis=0, weights=(1 + q / 15) ** -9), atol=1e-12)
-    assert d.status[0] == "low_confidence"
+    assert d.status[0] == "averaged" and F.doubtful[0]
     assert np.isfinite(decode(F, PointCloud(CLOUD).fit(CLOUD), "wiener").c).all()
 
 

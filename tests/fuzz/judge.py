@@ -144,17 +144,11 @@ def judge(call: Call, rng: np.random.Generator, limit: float = 10.0) -> Verdict:
     return verdict
 
 
-def averages(call: Call) -> bool:
-    """Whether a mean over C was asked for: a doubted mean is low_confidence, and need not be in C."""
-    decoder = call.options.get("decoder") if isinstance(call, FitCall) else getattr(call, "decoder", None)
-    return decoder in ("posterior", "wiener")
-
-
 def look(call: Call, d: Decoding, verdict: Verdict, rng: np.random.Generator) -> None:
     c = np.asarray(d.c, float)
     status = np.asarray(d.status)
     verdict.statuses = {s: int((status == s).sum()) for s in STATUSES}
-    good = np.isin(status, ("ok",) if averages(call) else ("ok", "low_confidence"))
+    good = np.isin(status, ("ok", "low_confidence"))
     _finite(call, d, c, good, verdict)
     if call.kept():
         good |= status == "not_converged"

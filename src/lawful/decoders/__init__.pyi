@@ -1,7 +1,8 @@
 """What `lawful.decoders` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
 from lawful.decoders.arcset import ArcSet, RankingDecoding
-from lawful.decoders.base import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
+from lawful.decoders.base import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
+from lawful.decoders.conic import Conic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.dispatch import choose, decode, named
@@ -15,12 +16,14 @@ from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 
 __all__ = [
+    "AVERAGED",
     "INFEASIBLE",
     "LOW_CONFIDENCE",
     "NOT_CONVERGED",
     "OK",
     "STATUS",
     "ArcSet",
+    "Conic",
     "ConvexDescent",
     "Coordinate",
     "Decoder",

@@ -12,8 +12,8 @@ Step = Callable[[Any, Any, State], State]
 BURST = 25  # iterations between two compressions of the batch
 
 
-def iterate(F: Any, C: Any, state: State, step: Step, max_iterations: int) -> State:
-    """Apply `step(F, C, state) -> state` until state["done"], or `max_iterations`, row by row.
+def iterate(F: Any, C: Any, state: State, step: Step, max_iter: int) -> State:
+    """Apply `step(F, C, state) -> state` until state["done"], or `max_iter`, row by row.
 
     Every entry of the state has rows first. A row that is done is frozen at once, so that the answer of a row never
     depends on its neighbours, and leaves the batch at the next compression. Adds state["iterations"].
@@ -21,13 +21,13 @@ def iterate(F: Any, C: Any, state: State, step: Step, max_iterations: int) -> St
     xp = array_namespace(state["done"])
     place = device_of(state["done"])
     state = state | {"iterations": xp.zeros(state["done"].shape[0], dtype=xp.int64, device=place)}
-    for first in range(0, max_iterations, BURST):
+    for first in range(0, max_iter, BURST):
         active = xp.nonzero(~state["done"])[0]
         if active.shape[0] == 0:
             break
         F_active, C_active = F.rows(active), C.rows(active)
         part = {name: take_rows(x, active) for name, x in state.items()}
-        for _ in range(min(BURST, max_iterations - first)):
+        for _ in range(min(BURST, max_iter - first)):
             new = part | step(F_active, C_active, part)
             new["iterations"] = part["iterations"] + 1
             part = {name: _frozen(part["done"], part[name], new[name]) for name in part}

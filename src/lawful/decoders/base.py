@@ -38,7 +38,7 @@ class Decoding:
 
     ok              c obeys the law, and a condition of (local) optimality was checked
     averaged        a mean over C was asked for, and it is not in C
-    low_confidence  as ok or averaged, but the regression carries no confidence there (some a_t(x) <= 0)
+    low_confidence  as ok, but the regression carries no confidence there (some a_t(x) is 0 or less, up to rounding)
     not_converged   c obeys the law; that it is optimal is not shown
     infeasible      c does not obey the law: no point was found that does
     """
@@ -109,10 +109,10 @@ def finish(
 ) -> Decoding:
     """The certificate. Every decoder returns through here, and nothing else says what is ok.
 
-    A row is in C when `C.relative(c) <= TOL`, measured at the point that is returned; all rows are but `infeasible` ones and
-    means. A decoder says what it alone can know: which rows have passed a test of local optimality (`proven`, all of them when
-    None), which are means over C (`averaged`), for which there is no point of C to speak of (`lost`), and `C.relative(c)`,
-    `C.residual(c)` where they were `measured` in a better way (a tube knows the point of its base set that is near c).
+    A row is in C when `C.relative(c) <= TOL`, measured at the point that is returned; all rows are but `infeasible` and
+    `averaged` ones. A decoder says what it alone can know: which rows have passed a test of local optimality (`proven`, all of
+    them when None), which are means over C (`averaged`), for which there is no point of C to speak of (`lost`), and
+    `C.relative(c)`, `C.residual(c)` where they were `measured` in a better way (a tube knows the point of its base set near c).
     """
     xp = array_namespace(c)
     m, place = c.shape[0], device_of(c)
@@ -128,13 +128,13 @@ def finish(
     if lost is not None:
         inside, averaged = inside & ~lost, averaged & ~lost
     worth = F.value(c) if value is None else value
-    proven = (everyone if proven is None else proven) & ~xp.isnan(worth)
+    proven = (everyone if proven is None else proven) & xp.isfinite(worth)
     code = xp.full(m, OK, dtype=xp.int64, device=place)
     for condition, says in (
-        (~inside & averaged, AVERAGED),
         (F.doubtful, LOW_CONFIDENCE),
         (~proven, NOT_CONVERGED),
-        (~inside & ~averaged, INFEASIBLE),
+        (~inside, INFEASIBLE),
+        (~inside & averaged, AVERAGED),
     ):
         code = xp.where(condition, xp.full_like(code, says), code)
     return Decoding(

@@ -49,6 +49,7 @@ class Blocks(Decoder):
             F,
             C,
             xp.take(xp.concat([d.c for d in found], axis=1), places, axis=1),
+            value=reduce(operator.add, [d.value for d in found]),  # with the prices that blocks may have paid
             proven=reduce(operator.and_, [d.code < NOT_CONVERGED for d in found]),
             averaged=reduce(operator.or_, [d.code == AVERAGED for d in found]),
             lost=reduce(operator.or_, [d.code == INFEASIBLE for d in found]),
@@ -140,7 +141,7 @@ class Inflation(Decoder):
     r"""C_delta, exactly, also when the tasks have different weights.
 
     min over c in C, |r| <= delta of F(c + r) has the Lagrangian F(c + r) + nu (|r|^2 - delta^2), which for each nu is the
-    penalised problem that `soften` solves; |r(nu)| falls as nu grows. So: if the nearest point of C to the unconstrained
+    penalised problem that `softened` solves; |r(nu)| falls as nu grows. So: if the nearest point of C to the unconstrained
     prediction w is within delta, w is the answer; else bisect on log nu until |r| = delta. Over a nonconvex C |r(nu)| may jump
     past delta; alternating minimisation over c and r (each step exact) from both ends of the bracket finishes the work. Equal
     weights need no search: the residual is clipped (ex:ls-and-perturbations).

@@ -71,13 +71,16 @@ class Conic(Decoder):
         """The answer of one row, in units of the prediction or, where these are too coarse for the set, of the labels."""
         units = [float(np.max(np.abs(w))), float(np.max(size))]
         total = 0
+        c, solved = w, False
         for sigma in [unit for unit in units if unit > 0]:
-            c, status, count = self._scaled(problem, cones, sigma, len(w))
+            found, status, count = self._scaled(problem, cones, sigma, len(w))
             total += count
-            if status == "Solved":
+            solved = status == "Solved" and bool(np.isfinite(found).all())
+            if solved or (c is w and np.isfinite(found).all()):
+                c = found
+            if solved:
                 break
-        finite = bool(np.isfinite(c).all())
-        return (c if finite else w), finite and status in ("Solved", "AlmostSolved"), total
+        return c, solved, total
 
     def _scaled(self, problem: Any, cones: list[Cone], sigma: float, T: int) -> tuple[np.ndarray, str, int]:
         P, q, pieces = problem
@@ -130,7 +133,8 @@ class NewtonConic(Conic):
         if rest.shape[0] == 0:
             return d
         more = super().solve(F.rows(rest), C.rows(rest), decode)
-        better = certified(more) & ((d.code[rest] == INFEASIBLE) | (more.value <= d.value[rest]))
+        room = 1e-9 * abs(d.value[rest])
+        better = certified(more) & ((d.code[rest] == INFEASIBLE) | (more.value <= d.value[rest] + room))
         rows = rest[better]
         fields = {name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS}
         return d.with_(**fields)

@@ -12,6 +12,8 @@ from lawful.decoders.dispatch import decode
 from lawful.losses.objective import Quadratic
 from lawful.sets.base import ConstraintSet
 
+LARGEST = 1e100
+
 
 def project(
     points: Any, constraint: ConstraintSet, weights: Any = None, X: Any = None, certificate: bool = False
@@ -22,7 +24,7 @@ def project(
     ----------
     points : (m, T) array
     constraint : ConstraintSet
-        One that was already fitted to T outputs is used as it is, which saves reading its equations again.
+        One that was already fitted to T outputs is used as it is, unless `points` has column names of its own.
     weights : (T,) or (m, T) positive array, optional
     X : (m, d) array, when the constraint depends on inputs
     certificate : return the whole `Decoding` (residual, status, margin, ...) instead of the points
@@ -32,21 +34,32 @@ def project(
     array([[0.6, 0.8]])
     """
     frame_names = [str(c) for c in points.columns] if hasattr(points, "columns") else None
+    if isinstance(constraint, type) or not hasattr(constraint, "relative"):
+        raise TypeError(
+            f"project: constraint={constraint!r} will not do; give a set such as Equations('y1 + y2 = 1') or Sphere()"
+        )
+    if np.ma.is_masked(points):
+        raise ValueError(
+            "project: points has masked entries; it needs all outputs of every row, so fill them or drop these rows"
+        )
     p = np.asarray(points, dtype=float)
     if p.ndim != 2 or not np.isfinite(p).all():
         raise ValueError(f"project needs finite points of shape (m, T), got shape {p.shape}")
+    if np.abs(p).max(initial=0.0) > LARGEST:
+        raise ValueError(f"project: points beyond {LARGEST:g} have no squared distance in floating point; use other units")
     a = np.ones_like(p) if weights is None else np.broadcast_to(np.asarray(weights, dtype=float), p.shape)
     if not (np.isfinite(a) & (a > 0)).all():
         raise ValueError("project needs positive weights of shape (T,) or (m, T)")
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
-    if getattr(constraint, "n_tasks_", None) == p.shape[1]:
-        C = constraint
-    else:
-        C = clone(constraint).fit(p, outputs=frame_names, inputs=names)
     if X is not None:
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or len(X) != len(p):
             raise ValueError(f"project: X has shape {X.shape}, but there are {len(p)} points; give one row of inputs each")
+    if getattr(constraint, "n_tasks_", None) == p.shape[1] and frame_names is None:
+        C = constraint
+    else:
+        C = clone(constraint).fit(p, X, outputs=frame_names, inputs=names)
+    if X is not None:
         C = C.at(X)
     d = decode(Quadratic(a, a * p), C)
     return d if certificate else d.c

@@ -92,7 +92,7 @@ class Riemannian(Decoder):
             "f": f,
             "reference": f,
             "weight": xp.ones_like(f),
-            "alpha": 0.1 * xp.maximum(norm(c), xp.ones_like(f)) / xp.where(size > 0, size, xp.ones_like(f)),
+            "alpha": 0.1 * norm(c) / xp.where(size > 0, size, xp.ones_like(f)),
             "enough": enough,
             "done": size <= enough,
         }
@@ -130,7 +130,7 @@ class Riemannian(Decoder):
         best = xp.argmin(f, axis=0)
         flat = best * m + xp.arange(m, device=device_of(c))
         chosen, lowest = take_rows(c, flat), take_rows(state["f"], flat)
-        apart = xp.sqrt(xp.sum((ends - chosen[None, :, :]) ** 2, axis=2)) > 1e-5 * (1 + norm(chosen))[None, :]
+        apart = xp.sqrt(xp.sum((ends - chosen[None, :, :]) ** 2, axis=2)) > 1e-5 * norm(chosen)[None, :]
         done = xp.reshape(state["done"], (S, m))
         rivals = xp.where(apart & done, f, xp.full_like(f, xp.inf))
         iterations = xp.sum(xp.reshape(state["iterations"], (S, m)), axis=0)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import to_numpy
 from lawful._checks import choice
-from lawful.decoders import INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
+from lawful.decoders import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
 from lawful.losses import Square
 from lawful.metrics import r2
 from lawful.sets import Reals
@@ -124,32 +124,43 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         """Predictions with a certificate per row: c, value, residual, status, iterations, margin."""
         check_is_fitted(self)
         X = check_inputs(self, X)
-        parts = []
+        parts, doubtful = [], []
         for batch in self._batches(len(X)):
             F, d = self._decode(X[batch])
+            doubtful.append(to_numpy(F.doubtful))
             if self.on_failure in ("nan", "unconstrained"):
                 d = self._substitute(F, d, X[batch])
             parts.append(d)
         d = stack(parts).with_(names=tuple(self.output_names_))
-        self._report(d)
+        self._report(d, np.concatenate(doubtful) if doubtful else np.zeros(0, bool))
         return d
 
     def _substitute(self, F: Any, d: Decoding, X: np.ndarray) -> Decoding:
         failed = to_numpy(d.code) >= NOT_CONVERGED
         if not failed.any():
             return d
-        instead = np.nan if self.on_failure == "nan" else to_numpy(F.center)
-        c = np.where(failed[:, None], instead, to_numpy(d.c))
-        if self.on_failure == "nan":
-            return d.with_(c=c)
-        return d.with_(c=c, value=to_numpy(F.value(c)), residual=to_numpy(self.constraint_.at(X).residual(c)))
+        # The certificate is that of the point that is returned, here too.
+        new: dict[str, Any] = dict.fromkeys(("c", "value", "residual", "law_residual", "margin"), np.nan)
+        code = to_numpy(d.code)
+        if self.on_failure == "unconstrained":
+            C, w = self.constraint_.at(X), F.center
+            new |= {"c": w, "value": F.value(w), "residual": C.residual(w), "law_residual": C.law_residual(w)}
+            code = np.where(failed & ~to_numpy(C.contains(w)), INFEASIBLE, code)
 
-    def _report(self, d: Decoding) -> None:
+        def put(name: str) -> np.ndarray:
+            old = to_numpy(getattr(d, name))
+            return np.where(failed[:, None] if old.ndim == 2 else failed, to_numpy(new[name]), old)
+
+        return d.with_(code=code, **{name: put(name) for name in new})
+
+    def _report(self, d: Decoding, doubtful: np.ndarray) -> None:
         counts = {STATUS[k]: int((d.code == k).sum()) for k in (INFEASIBLE, NOT_CONVERGED, LOW_CONFIDENCE)}
+        counts[STATUS[LOW_CONFIDENCE]] += int(((d.code == AVERAGED) & doubtful).sum())  # means may be doubtful too
         if not any(counts.values()):
             return
         found = ", ".join(f"{k} {name}" for name, k in counts.items() if k)
-        message = f"{found} of {len(d.code)} rows (largest violation {np.nanmax(d.residual):.1e}); see decode(X).status"
+        worst = np.max(d.residual, initial=0.0, where=~np.isnan(d.residual))
+        message = f"{found} of {len(d.code)} rows (largest violation {worst:.1e}); see decode(X).status"
         failed = counts[STATUS[INFEASIBLE]] + counts[STATUS[NOT_CONVERGED]]
         if failed and self.on_failure == "raise":
             raise DecodingError(message)

@@ -129,6 +129,12 @@ class ConstraintSet(BaseEstimator):
 
     def contains(self, c: Array, tol: float = TOL) -> Array:
         """(m,) whether each row satisfies the law to `tol` of the law's own scale (single precision: to what it can hold)."""
+        if not hasattr(c, "dtype") or (isinstance(c, np.ndarray) and c.dtype.kind != "f"):
+            c = np.asarray(c, dtype=np.float64)
+        if c.ndim != 2 or c.shape[1] != self.n_tasks_:
+            raise ValueError(
+                f"{type(self).__name__}.contains: outputs of shape {c.shape} will not do; give (m, {self.n_tasks_})"
+            )
         return self.relative(c) <= tolerance(c, tol)
 
     def in_metric(self, metric: np.ndarray | None) -> Self:

@@ -25,6 +25,7 @@ class _Relaxed(ConstraintSet):
         self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
     ) -> Self:
         self._look(Y)
+        self.__dict__.pop("metric_", None)  # of an earlier fit
         self._check()
         self.base_ = clone(self.base).fit(Y, X, outputs=outputs, inputs=inputs)
         return self
@@ -112,16 +113,20 @@ class Inflated(_Relaxed):
 
     def _beyond(self, c: Array) -> tuple[Array, Array]:
         if self.delta == np.inf:
-            zero = abs(0 * c[:, 0])
-            return array_namespace(c).where(zero == 0, zero, array_namespace(c).inf), zero
+            return everywhere(c), everywhere(c)
         metric = getattr(self, "metric_", None) if self.norm == "objective" else None
-        near = near_point(self.base_, c, metric)
-        return self.measure(length(c - near, metric), length(c, metric))
+        xp = array_namespace(c)
+        finite = xp.all(xp.isfinite(c), axis=1)
+        c = xp.where(finite[:, None], c, xp.zeros_like(c))
+        distance = length(c - near_point(self.base_, c, metric), metric)
+        return self.measure(xp.where(finite, distance, xp.full_like(distance, xp.inf)), length(c, metric))
 
     def measure(self, distance: Array, size: Array) -> tuple[Array, Array]:
         """`relative` and `residual` of points of length `size` that are so far from the base set; rounding is no violation."""
         xp = array_namespace(distance)
         size = self.delta + ROUNDING * size
+        # Not a number is no distance: infinitely far.
+        distance = xp.where(xp.isnan(distance), xp.full_like(distance, xp.inf), distance)
         beyond = xp.where(distance > self.delta, distance - self.delta, xp.zeros_like(distance))
         off = fraction(beyond, size)
         return xp.where(xp.isnan(off), xp.full_like(off, xp.inf), off), xp.where(
@@ -160,11 +165,9 @@ class Penalized(_Relaxed):
 
     def relative(self, c: Array) -> Array:
         """Every output is allowed, at a price; with mu = 0 only those of the base set."""
-        xp = array_namespace(c)
         if self.mu == 0:
             return self.base_.relative(c)
-        finite = xp.all(xp.isfinite(c), axis=1)
-        return xp.where(finite, xp.zeros_like(c[:, 0]), xp.full_like(c[:, 0], xp.inf))
+        return everywhere(c)
 
     @property
     def unbounded(self) -> bool:  # type: ignore[override]
@@ -172,6 +175,12 @@ class Penalized(_Relaxed):
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         return self.base_.sample(n, random_state)
+
+
+def everywhere(c: Array) -> Array:
+    """(m,) the violation of a law that allows every output: 0, or infinite where an output is not finite."""
+    xp = array_namespace(c)
+    return xp.where(xp.all(xp.isfinite(c), axis=1), xp.zeros_like(c[:, 0]), xp.full_like(c[:, 0], xp.inf))
 
 
 def length(r: Array, metric: Any = None) -> Array:
