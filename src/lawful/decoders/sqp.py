@@ -123,7 +123,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
     # Measured by how far the point is from the prediction, not from 0; steps below the rounding of c are no steps.
     coarse = peak(c / s) + peak(F.center / s) + 1e-300
-    size = peak((c - F.center) / s) + 1e-7 * coarse
+    size = peak((c - F.center) / s) + 1e-3 * coarse
     length = peak(d)
     step = length / size
     # No step may leave the region where the linearisation means something.
