@@ -125,6 +125,8 @@ def finish(
     else:
         off, residual = measured
     inside = off <= tolerance(c)
+    if measured is None and C.weighed:  # a mean in such a tube: nobody measured it in the weights of its row
+        inside = inside & ~averaged
     if lost is not None:
         inside, averaged = inside & ~lost, averaged & ~lost
     worth = F.value(c) if value is None else value

@@ -67,6 +67,10 @@ class _OfParts(ConstraintSet):
     def relaxed(self) -> bool:  # type: ignore[override]
         return any(getattr(part, "relaxed", False) for part in _parts(self))
 
+    @property
+    def weighed(self) -> bool:  # type: ignore[override]
+        return any(getattr(part, "weighed", False) for part in _parts(self))
+
     def _views(self) -> list[tuple[Any, list[int]]]:
         """The parts, each with its columns."""
         raise NotImplementedError

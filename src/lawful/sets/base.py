@@ -61,6 +61,7 @@ class ConstraintSet(BaseEstimator):
     depends_on_x: Any = False
     unbounded: Any = False
     relaxed: Any = False  # whether there is a tube or a penalty inside
+    weighed: Any = False  # whether there is a tube inside that is measured in the weights of each row, which only F knows
     n_tasks_: int
     location_: np.ndarray
     spread_: np.ndarray

@@ -42,6 +42,10 @@ class _Relaxed(ConstraintSet):
         self.base_.in_metric(metric)
         return self
 
+    @property
+    def weighed(self) -> bool:  # type: ignore[override]
+        return getattr(self, "norm", None) == "objective" or bool(self.base_.weighed)
+
     def law_residual(self, c: Array) -> Array:
         """Of the exact law, which the relaxation lets go."""
         return self.base_.law_residual(c)

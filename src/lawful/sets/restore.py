@@ -54,14 +54,15 @@ def positive(g: Array, n_equal: int) -> Array:
 
 
 def violation(C: Any, c: Array) -> Array:
-    """(m, R) |equality| and max(inequality, 0); not-a-number counts as infinite."""
+    """(m, R) |equality| and max(inequality, 0); infinite where a function has no finite value, which is outside its domain."""
     xp = array_namespace(c)
     parts = []
     if hasattr(C, "equality"):
         g = C.equality(c)
         parts.append(positive(g, g.shape[1]))
     if hasattr(C, "inequality"):
-        parts.append(positive(C.inequality(c), 0))
+        g = C.inequality(c)
+        parts.append(xp.where(xp.isfinite(g), positive(g, 0), xp.full_like(g, xp.inf)))
     v = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
     return xp.where(xp.isnan(v), xp.full_like(v, xp.inf), v)
 
