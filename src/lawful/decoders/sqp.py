@@ -121,22 +121,22 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
         H = add_diagonal(bend, exact) if full is None else full + bend
         d, nu = newton_step(diagonal, full, H, gradient, L, S, d, nu)
     d = xp.where(xp.isfinite(d), d, xp.zeros_like(d))
-    # Measured by how far the point is from the prediction, not from 0; steps below the rounding of c are no steps.
-    coarse = peak(c / s) + peak(F.center / s) + 1e-300
-    size = peak((c - F.center) / s) + 1e-3 * coarse
+    size = peak(c / s) + 1e-8 * peak(F.center / s) + 1e-300
+    # Whether a step is short is measured by how far the point is from the prediction: outputs may be far from 0.
+    near = peak((c - F.center) / s) + 1e-3 * size
     length = peak(d)
-    step = length / size
+    step, leap = length / near, length / size
     # No step may leave the region where the linearisation means something.
-    d = d * xp.where(step > reach, reach / xp.where(step > 0, step, xp.ones_like(step)), xp.ones_like(step))[:, None]
+    d = d * xp.where(leap > reach, reach / xp.where(leap > 0, leap, xp.ones_like(leap)), xp.ones_like(leap))[:, None]
     rho = xp.maximum(rho, 2 * peak(nu) + 1e-3 * peak(diagonal) * size)  # never cheaper again, else steps undo each other
     before = F.value(c) + rho * total(positive(L.g, L.n_equal))
     point, merit, stuck = line_search(
-        F, C, c, s, d, L, S, rho, before + 1e-10 * abs(before) + 1e-13 * size**2 + 1e-15 * rho * coarse
+        F, C, c, s, d, L, S, rho, before + 1e-10 * abs(before) + 1e-13 * near**2 + 1e-15 * rho * size
     )
     # No descent at any length: rounding when the full step was tiny, else a dead end that ends the search.
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
-    flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * size**2)
+    flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * near**2)
     return point, xp.where(flat, xp.zeros_like(step), step), rho
 
 
