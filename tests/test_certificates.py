@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,7 +73,7 @@ def test_rotations_in_an_intersection(loss):
         d = decode(Quadratic(a, a * Y), C.fit(Y))
     fine = d.status == "ok"
     assert is_rotation(d.c[fine]).all()
-    assert loss == "absolute" or fine.mean() > 0.8
+    assert fine.mean() > (0.5 if loss == "absolute" else 0.8)
 
 
 def test_an_infeasible_row_of_an_intersection_with_inputs():
@@ -258,7 +259,6 @@ def test_four_by_four_rotations_far_from_the_data():
 
 
 def test_semidefinite_matrices_in_a_wide_metric():
-    cvxpy = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(9)
     n, m = 3, 8
     w = rng.standard_normal((m, n * n))
