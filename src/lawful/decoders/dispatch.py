@@ -13,6 +13,7 @@ from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
 from lawful.decoders.newton import Newton
+from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
@@ -21,6 +22,7 @@ COMPOSED: tuple[Decoder, ...] = (Penalty(), Inflation(), Blocks(), BestMember())
 SIMPLE: tuple[Decoder, ...] = (
     Projection(),
     FormProjection(),
+    Polyhedral(),
     Enumeration(),
     Coordinate(),
     ConvexDescent(),

@@ -131,6 +131,10 @@ class _Stacked(_OfParts):
                 total = total + xp.matrix_transpose(E) @ (inner @ E)
         return total
 
+    @property
+    def polyhedral(self) -> bool:  # type: ignore[override]
+        return all(part.polyhedral for part in _parts(self))
+
     def _worst(self, measure: str, c: Array) -> Array:
         xp = array_namespace(c)
         worst = [getattr(part, measure)(take_columns(c, idx)) for part, idx in self._views()]

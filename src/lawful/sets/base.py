@@ -21,7 +21,7 @@ and, where mathematics has it, any of these capabilities, which the decoders ask
 * `curvature(c, nu)`: sum over all those functions, equalities first, of nu_p times their Hessian;
 * `scales(c)` (m, P + R): how large the terms of each function are at c, which is what "zero" is measured by;
 * `nearest(c)`: Euclidean projection, with `convex = True` when the set is convex;
-* `cones()`: a convex set as {c : offset - matrix c in a cone} for the conic solver;
+* `cones()`: a convex set as {c : offset - matrix c in a cone}; `polyhedral = True` when all of them are linear;
 * `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold; `turned(c)`: other
   likely local minima than `nearest(c)`;
 * `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set; `pairs()`: an order over pair variables;
@@ -57,7 +57,8 @@ class Version:
 class ConstraintSet(BaseEstimator):
     """A closed set C of admissible outputs. See the module's docstring for the interface."""
 
-    convex = False
+    convex: Any = False
+    polyhedral: Any = False  # whether `cones` are all linear: affine equalities and inequalities, and nothing else
     depends_on_x: Any = False
     unbounded: Any = False
     relaxed: Any = False  # whether there is a tube or a penalty inside

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from lawful._array import Array, array_namespace, put_rows, take_rows, to_numpy
 from lawful._small import peak
 from lawful.sets.base import ConstraintSet, fraction, tolerance
+from lawful.sets.cones import Cone
 from lawful.sets.laws.law import compile_law
 from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.parser import check_length
@@ -165,6 +166,21 @@ class Equations(ConstraintSet):
     def _sizes(self, what: str, c: Array) -> Array:
         parts = [getattr(self.system_, what)(kind, c, self._X) for kind in ("=", "<=") if self.system_.count(kind)]
         return parts[0] if len(parts) == 1 else array_namespace(c).concat(parts, axis=1)
+
+    @property
+    def polyhedral(self) -> bool:  # type: ignore[override]
+        """Whether all relations are affine in the outputs, whatever the inputs do."""
+        system = getattr(self, "system_", None)
+        return isinstance(system, CompiledSystem) and all(affine.all() for affine in system.affine.values())
+
+    convex = polyhedral
+
+    @available_if(lambda self: self.polyhedral)
+    def cones(self) -> list[Cone]:
+        """The affine relations of a law that has no others."""
+        self._need_x()
+        parts = [(kind, *self.system_.affine_part(kind, self._X)) for kind in ("=", "<=") if self.system_.count(kind)]
+        return [Cone("zero" if kind == "=" else "nonnegative", A, -b) for kind, A, b in parts]
 
     def curvature(self, c: Array, nu: Array) -> Array:
         """(m, T, T) sum over all functions, equalities first, of nu_p times their Hessian."""

@@ -1,0 +1,244 @@
+r"""Affine equalities and inequalities, {A c = b, G c <= h}, with a convex quadratic objective: exact, one start, in batches.
+
+With Q = R'R the objective is |u - u_w|^2 in u = R c. Equalities first: with S the Gram matrix of the rows of A R^-1,
+
+    u0 = u_w - (A R^-1)' S^-1 (A c_w - b),     and what is left of the inequalities on {A c = b} is N = G R^-1 (I - P_A)
+
+(P_A the projector on those rows). Then u = u0 - N' lam, where lam >= 0 solves the dual problem with M = N N' and the violations
+v = G c0 - h (`_active_set`). If all rows have the same weights up to a factor, and A and G do not depend on x, everything but v
+and lam is computed once, and a batch costs two matrix products for the equalities and two for the inequalities.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
+from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
+from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish
+from lawful.decoders.conic import NewtonConic
+from lawful.losses.objective import SAME
+
+CELLS = 2**22  # numbers in the arrays of one chunk, where every row has matrices of its own
+FLAT = 1e-13  # curvature below this fraction of the largest counts as none
+
+
+class Polyhedral(Decoder):
+    """Sets whose `cones` are linear, with a quadratic objective. Rows without a unique minimum go to the general decoders."""
+
+    needs_objective = ("softened", "center")
+    needs_set = ("cones",)
+
+    def __init__(self, max_iter: int = 10_000) -> None:
+        self.max_iter = max_iter
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        if not C.polyhedral:
+            lacks.append(f"{type(C).__name__} is not given by affine equalities and inequalities")
+        return lacks
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        m = F.shape[0]
+        if m == 0:
+            return finish(F, C, F.center)
+        weights, convex, same = _weights(F)
+        if bool(xp.all(convex)):
+            d = self._convex(F, C, weights, same)
+        else:
+            rows, others = xp.nonzero(convex)[0], xp.nonzero(~convex)[0]
+            d = NewtonConic().solve(F.rows(others), C.rows(others), decode)
+            fields = {}
+            part = self._convex(F.rows(rows), C.rows(rows), take_rows(weights, rows), same)
+            for name in FIELDS:
+                mine, theirs = getattr(part, name), getattr(d, name)
+                whole = xp.zeros((m, *mine.shape[1:]), dtype=mine.dtype, device=device_of(mine))
+                fields[name] = put_rows(put_rows(whole, rows, mine), others, theirs)
+            d = Decoding(**fields)
+        rest = xp.nonzero(~certified(d) & convex)[0]
+        if rest.shape[0] == 0:
+            return d
+        # Empty, or degenerate beyond what an active set can tell: the general decoders say which.
+        more = NewtonConic().solve(F.rows(rest), C.rows(rest), decode)
+        better = certified(more) | (more.residual < take_rows(d.residual, rest))
+        rows = rest[better]
+        return d.with_(**{name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS})
+
+    def _convex(self, F: Any, C: Any, weights: Array, same: bool) -> Decoding:
+        w = F.center
+        xp = array_namespace(w)
+        law = _Law.of(C, w)
+        if same and law.A.ndim == 2 and law.G.ndim == 2:
+            c, solved, steps = _Shared(law, weights[0, ...]).solve(w, law, self.max_iter)
+            return finish(F, C, c, proven=solved, iterations=steps)
+        m, T = w.shape
+        size = law.G.shape[-2] ** 2 + 3 * (law.A.shape[-2] + law.G.shape[-2]) * T + T * T
+        chunk = max(1, CELLS // size)
+        found = []
+        for begin in range(0, m, chunk):
+            idx = xp.arange(begin, min(begin + chunk, m), device=device_of(w))
+            found.append(_each(law.rows(idx), take_rows(weights, idx), take_rows(w, idx), self.max_iter))
+        c, solved, steps = (xp.concat([part[k] for part in found]) for k in range(3))
+        return finish(F, C, c, proven=solved, iterations=steps)
+
+
+def _weights(F: Any) -> tuple[Array, Array, bool]:
+    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, whether all rows have the same."""
+    if hasattr(F, "couples"):
+        xp = array_namespace(F.Q)
+        top = xp.max(abs(xp.linalg.diagonal(F.Q)), axis=1)
+        Q = F.Q / xp.where(top > 0, top, xp.ones_like(top))[:, None, None]
+        same = bool(xp.all(abs(Q - Q[:1, ...]) <= SAME))
+        values = xp.linalg.eigvalsh(Q[:1, ...] if same else Q)
+        return Q, xp.broadcast_to((values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0), top.shape), same
+    xp = array_namespace(F.a)
+    top = xp.max(F.a, axis=1)
+    a = F.a / xp.where(top > 0, top, xp.ones_like(top))[:, None]
+    return a, xp.all(a > FLAT, axis=1), bool(xp.all(abs(a - a[:1, :]) <= SAME))
+
+
+class _Law(NamedTuple):
+    """A c = b and G c <= h; each with a leading axis for the rows where the inputs enter."""
+
+    A: Array
+    b: Array
+    G: Array
+    h: Array
+
+    @classmethod
+    def of(cls, C: Any, w: Array) -> _Law:
+        xp = array_namespace(w)
+        cones = C.cones()
+        found: list[Array] = []
+        for kind in ("zero", "nonnegative"):
+            some = [cone for cone in cones if cone.kind == kind]
+            for name, rank in (("matrix", 2), ("offset", 1)):
+                parts = [like(getattr(cone, name), w) for cone in some]
+                if not parts:
+                    parts = [xp.zeros((0, w.shape[1])[:rank], dtype=w.dtype, device=device_of(w))]
+                if any(part.ndim > rank for part in parts):
+                    parts = [xp.broadcast_to(part, (w.shape[0], *part.shape[-rank:])) for part in parts]
+                found.append(parts[0] if len(parts) == 1 else xp.concat(parts, axis=-rank))
+        return cls(*found)
+
+    def rows(self, idx: Array) -> _Law:
+        return _Law(*(take_rows(v, idx) if v.ndim == rank else v for v, rank in zip(self, (3, 2, 3, 2))))
+
+
+class _Shared:
+    """All that depends on the law and on weights which all rows have in common; numpy, once."""
+
+    def __init__(self, law: _Law, weights: Array) -> None:
+        A, G, Q = (to_numpy(v).astype(np.float64) for v in (law.A, law.G, weights))
+        R = np.diag(np.sqrt(Q)) if Q.ndim == 1 else np.linalg.cholesky(Q).T
+        E = np.diag(1 / np.sqrt(Q)) if Q.ndim == 1 else np.linalg.inv(R)
+        A, self.length = _normalised(A @ E)
+        U, s, V = np.linalg.svd(A, full_matrices=False)
+        rank = int(np.sum(s > max(A.shape) * np.finfo(float).eps * s[0])) if len(s) else 0
+        W = V[:rank]
+        self.of_w, self.to_c = (W @ R).T, W @ E.T
+        self.of_b = U[:, :rank] / s[:rank]
+        N, self.norm = _normalised(G @ E)
+        N = N - (N @ W.T) @ W
+        self.M, self.of_lam = N @ N.T, N @ E.T
+        self.G, self.R = G, R
+        only = np.count_nonzero(G, axis=1) == 1
+        self.bounds = np.flatnonzero(only)
+        self.output = np.argmax(G[only] != 0, axis=1) if len(G) else np.zeros(0, np.int64)
+
+    def solve(self, w: Array, law: _Law, max_iter: int) -> tuple[Array, Array, Array]:
+        xp = array_namespace(w)
+        m = w.shape[0]
+        of_w, to_c = like(self.of_w, w), like(self.to_c, w)
+        level = (law.b / like(self.length, w)) @ like(self.of_b, w)
+        c = w - (w @ of_w - level) @ to_c
+        good = xp.ones(m, dtype=xp.bool, device=device_of(w))
+        if not len(self.norm):
+            return c, good, xp.zeros(m, dtype=xp.int64, device=device_of(w))
+        h = law.h / like(self.norm, w)
+        v = c @ like((self.G / self.norm[:, None]).T, w) - h
+        size = peak(c) * float(np.abs(self.R).max()) + 0 * v[:, 0]
+        lam, solved, steps = _dual(self.M[None, ...], v, h if h.ndim == 2 else h[None, :], size, max_iter)
+        c = c - lam @ like(self.of_lam, w)
+        return _snap(c, lam, law, self.bounds, self.output), solved, steps
+
+
+def _normalised(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of norm 1, and what they were divided by."""
+    norm = np.sqrt(np.sum(A**2, axis=1))
+    norm = np.where(norm > 0, norm, 1.0)
+    return A / norm[:, None], norm
+
+
+def _each(law: _Law, Q: Array, w: Array, max_iter: int) -> tuple[Array, Array, Array]:
+    """The same with matrices of its own for every row."""
+    xp = array_namespace(w)
+    m, T = w.shape
+    A, b, G, h = (
+        xp.broadcast_to(v, (m, *v.shape)) if v.ndim < rank else v for v, rank in zip(law, (3, 2, 3, 2))
+    )
+    if Q.ndim == 2:
+        root = xp.sqrt(Q)
+        divided = lambda B: B / root[:, None, :]  # noqa: E731
+    else:
+        lower = xp.linalg.cholesky(Q)
+        divided = lambda B: xp.matrix_transpose(solve_many(lower, xp.matrix_transpose(B)))  # noqa: E731
+    A, G = divided(A), divided(G)
+    (A, b), (N, h) = _unit_rows(A, b), _unit_rows(G, h)
+    u = w * root if Q.ndim == 2 else vec_mat(w, lower)
+    size = peak(u)
+    if A.shape[1]:
+        S = add_diagonal(A @ xp.matrix_transpose(A), 1e-14 + 0 * b)
+        both = solve_many(S, xp.concat([A, mat_vec(A, u)[:, :, None] - b[:, :, None]], axis=2))
+        solved_A = both[:, :, :T]
+        u = u - vec_mat(both[:, :, T], A)
+        for _ in range(2):  # refinement, which the ridge for redundant equations makes necessary
+            u = u - vec_mat(mat_vec(A, u) - b, solved_A)
+    else:
+        solved_A = A
+    good = xp.ones(m, dtype=xp.bool, device=device_of(w))
+    steps = xp.zeros(m, dtype=xp.int64, device=device_of(w))
+    lam = xp.zeros_like(h)
+    if N.shape[1]:
+        v = mat_vec(N, u) - h
+        if A.shape[1]:
+            N = N - (N @ xp.matrix_transpose(A)) @ solved_A
+        lam, good, steps = _dual(N @ xp.matrix_transpose(N), v, h, xp.maximum(size, peak(u)), max_iter)
+        u = u - vec_mat(lam, N)
+    c = u / root if Q.ndim == 2 else solve_many(xp.matrix_transpose(lower), u[:, :, None])[:, :, 0]
+    if law.G.ndim == 2 and N.shape[1]:
+        bounds = np.flatnonzero(np.count_nonzero(to_numpy(law.G), axis=1) == 1)
+        c = _snap(c, lam, law, bounds, np.argmax(to_numpy(law.G)[bounds] != 0, axis=1))
+    return c, good, steps
+
+
+def _unit_rows(A: Array, b: Array) -> tuple[Array, Array]:
+    xp = array_namespace(A)
+    norm = xp.sqrt(xp.sum(A**2, axis=2))
+    norm = xp.where(norm > 0, norm, xp.ones_like(norm))
+    return A / norm[:, :, None], b / norm
+
+
+def _dual(M: Any, v: Array, h: Array, size: Array, max_iter: int) -> tuple[Array, Array, Array]:
+    from lawful.decoders._active_set import nonnegative  # compiled, and most sets need none
+
+    xp = array_namespace(v)
+    arrays = (np.ascontiguousarray(to_numpy(x), dtype=np.float64) for x in (M, v, h, size))
+    lam, solved, steps = nonnegative(*arrays, max_iter)
+    return like(lam, v), xp.asarray(solved, device=device_of(v)), xp.asarray(steps, device=device_of(v))
+
+
+def _snap(c: Array, lam: Array, law: _Law, bounds: np.ndarray, output: np.ndarray) -> Array:
+    """Outputs that end at a bound are there exactly: 0 is to be 0, not 1e-17 on the wrong side."""
+    if not len(bounds):
+        return c
+    xp = array_namespace(c)
+    columns = [c[:, t] for t in range(c.shape[1])]
+    G = to_numpy(law.G)
+    for p, t in zip(bounds.tolist(), output.tolist()):
+        at = law.h[..., p] / float(G[p, t])
+        columns[t] = xp.where(lam[:, p] > 0, at + 0 * columns[t], columns[t])
+    return xp.stack(columns, axis=1)

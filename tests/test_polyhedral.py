@@ -1,0 +1,105 @@
+"""Affine equalities and inequalities: the batched active set against an interior-point method, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lawful import Affine, Box, Equations, Intersection, project
+from lawful.decoders import decode
+from lawful.decoders.conic import Conic
+from lawful.decoders.dispatch import choose
+from lawful.decoders.polyhedral import Polyhedral
+from lawful.losses.objective import Quadratic, QuadraticForm
+
+
+def law(rng, T, P, R, redundant):
+    """Equations and inequalities that hold at a point, some of them written twice."""
+    center = rng.uniform(-1, 1, T)
+    texts = []
+    for p in range(P + R):
+        row = np.round(rng.normal(size=T) * (rng.random(T) < 0.7), 2)
+        row[rng.integers(T)] = 1.5
+        left = " + ".join(f"{w!r}*y{t + 1}" for t, w in enumerate(row.tolist()))
+        level = float(row @ center)
+        if p < P:
+            texts.append(f"{left} = {level!r}")
+            if redundant:
+                texts.append(f"2*({left}) = {2 * level!r}")
+        else:
+            texts.append(f"{left} <= {level + rng.uniform(0, 0.5)!r}")
+            if redundant:
+                texts.append(f"3*({left}) <= {3 * (level + 0.5)!r}")
+    return texts, center
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("form", ["equal", "shared", "each", "full", "full each"])
+def test_as_good_as_an_interior_point_method(seed, form):
+    rng = np.random.default_rng(seed)
+    T = int(rng.integers(2, 9))
+    P, R = int(rng.integers(0, T)), int(rng.integers(0, 2 * T))
+    texts, center = law(rng, T, P, R + (P == 0), seed % 2 == 1)
+    m = 40
+    w = center + rng.standard_normal((m, T)) * 10 ** rng.uniform(-2, 1, (m, 1))
+    C = Equations(texts).fit(w)
+    if form.startswith("full"):
+        root = rng.normal(size=(m if "each" in form else 1, T, T)) + 2 * np.eye(T)
+        F = QuadraticForm(np.broadcast_to(root @ np.swapaxes(root, 1, 2), (m, T, T)), w)
+    else:
+        a = {"equal": np.ones((1, T)), "shared": rng.uniform(0.1, 5, (1, T)), "each": rng.uniform(0.1, 5, (m, T))}[form]
+        a = a * rng.uniform(0.5, 2, (m, 1))
+        F = Quadratic(a, a * w)
+    assert isinstance(choose(F, C), Polyhedral)
+    d, slow = decode(F, C), Conic().solve(F, C, decode)
+    assert (d.status == "ok").all()
+    assert C.contains(d.c).all()
+    good = slow.status == "ok"
+    assert good.sum() > m // 2
+    assert np.abs(d.value - slow.value)[good].max() <= 1e-7 * (1 + np.abs(slow.value[good]).max())
+    alone = decode(F.rows(np.array([3])), C)
+    np.testing.assert_allclose(alone.c[0], d.c[3], atol=1e-10)
+
+
+def test_the_inputs_may_enter_coefficients_and_sides():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, (50, 2))
+    texts = ["x1*y1 + y2 - y3 = x2", "y1 <= 0.4*x2", "y3 >= -x1", "y1 + y2 + y3 + y4 <= 1"]
+    w = rng.standard_normal((50, 4))
+    C = Equations(texts).fit(w, X).at(X)
+    a = rng.uniform(0.5, 2, (50, 4))
+    F = Quadratic(a, a * w)
+    d, slow = decode(F, C), Conic().solve(F, C, decode)
+    assert (d.status == "ok").all()
+    np.testing.assert_allclose(d.c, slow.c, atol=1e-7)
+    np.testing.assert_allclose(d.c[7:8], project(w[7:8], Equations(texts), weights=a[7:8], X=X[7:8]), atol=1e-9)
+
+
+def test_an_empty_set_is_infeasible_and_its_neighbours_are_not():
+    X = np.array([[1.0], [-1.0]])
+    C = Equations(["y1 + y2 = x1", "y1 >= 0", "y2 >= 0"]).fit(np.zeros((2, 2)), X).at(X)
+    w = np.array([[3.0, 0.0], [3.0, 0.0]])
+    d = decode(Quadratic(np.ones((2, 2)), w), C)
+    assert d.status.tolist() == ["ok", "infeasible"]
+    np.testing.assert_allclose(d.c[0], [1.0, 0.0], atol=1e-12)
+    d = project(w, Equations(["y1 + y2 = 1", "y1 + y2 = 2"]), certificate=True)
+    assert (d.status == "infeasible").all()
+
+
+def test_negative_weights_are_left_to_the_general_decoder():
+    C = Equations(["y1 + y2 = 1", "0 <= y1 <= 2"]).fit(np.zeros((2, 2)))
+    F = Quadratic(np.array([[1.0, 1.0], [-3.0, 1.0]]), np.array([[0.2, 0.1], [0.2, 0.1]]))
+    d = decode(F, C)
+    assert C.contains(d.c).all()
+    grid = np.linspace(0, 2, 2001)
+    best = np.min([F.value(np.array([[y, 1 - y]] * 2)) for y in grid], axis=0)
+    assert (d.value <= best + 1e-9).all()
+
+
+def test_bounds_are_met_exactly():
+    rng = np.random.default_rng(1)
+    c = project(rng.standard_normal((500, 6)), Equations(["y1 + y2 + y3 + y4 + y5 + y6 = 1"] + [f"y{t} >= 0" for t in range(1, 7)]))
+    assert (c >= 0).all() and (c == 0).any()
+    np.testing.assert_allclose(c.sum(axis=1), 1, atol=1e-14)
+    both = project(rng.standard_normal((100, 3)), Intersection([Affine([[1.0, 1.0, 1.0]], 1.0), Box(0, 0.6)]))
+    assert (both >= 0).all() and (both <= 0.6).all()
