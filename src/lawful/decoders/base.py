@@ -120,8 +120,7 @@ def finish(
     if averaged is None:
         averaged = ~everyone
     if measured is None:
-        c, off = polish(F, C, c, averaged)
-        residual = C.residual(c)
+        c, off, residual = polish(F, C, c, averaged)
     else:
         off, residual = measured
     inside = off <= tolerance(c)
@@ -150,27 +149,28 @@ def finish(
     )
 
 
-def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array]:
-    """c and C.relative(c). Rows that miss C by rounding: again from where they are, and zeros that are meant to be zero.
+def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array, Array]:
+    """c, C.relative(c), C.residual(c). Rows that miss C by rounding: again from where they are, and zeros that are meant to be zero.
 
     A projection rounds relative to where it came from; repeated from its own result it rounds relative to that. A point may
     only move by rounding of what it came from: everything else would be another answer.
     """
     xp = array_namespace(c)
-    measured = C.relative(c)
+    measured, residual = C.measured(c)
     rows = xp.nonzero((measured > tolerance(c)) & ~averaged)[0]
     if rows.shape[0] == 0:
-        return c, measured
+        return c, measured, residual
     part, now = C.rows(rows), take_rows(c, rows)
     reach = NEAR * xp.maximum(peak(abs(now)), peak(abs(take_rows(F.center, rows))))[:, None]
-    best, best_off = now, take_rows(measured, rows)
+    best, best_off, least = now, take_rows(measured, rows), take_rows(residual, rows)
     snapped = xp.where(abs(now) <= reach * 1e-3, xp.zeros_like(now), now)
     for start in (now, snapped):
         for trial in (start, way_back(part, start)):
-            off = part.relative(trial)
+            off, left = part.measured(trial)
             better = (off < best_off) & xp.all(abs(trial - now) <= reach, axis=1)
             best, best_off = xp.where(better[:, None], trial, best), xp.where(better, off, best_off)
-    return put_rows(c, rows, best), put_rows(measured, rows, best_off)
+            least = xp.where(better, left, least)
+    return put_rows(c, rows, best), put_rows(measured, rows, best_off), put_rows(residual, rows, least)
 
 
 def way_back(C: Any, c: Array) -> Array:

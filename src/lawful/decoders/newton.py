@@ -94,7 +94,7 @@ class Newton(Decoder):
         if wild.shape[0]:
             back, _ = restore(part_C.rows(wild), take_rows(begin, wild), take_rows(part_scale, wild))
             c, converged = put_rows(c, wild, back), put_rows(converged, wild, xp.zeros_like(take_rows(converged, wild)))
-        c, off = polish(part_F, part_C, c, xp.zeros_like(converged))
+        c, off, _ = polish(part_F, part_C, c, xp.zeros_like(converged))
         return Candidates(rows, c, converged, iterations, off)
 
     def _descend(self, F: Any, C: Any, c: Array, scale: Array, reach: float = 4.0) -> tuple[Array, Array, Array]:

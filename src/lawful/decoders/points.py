@@ -47,9 +47,11 @@ def project(
         raise ValueError(f"project needs finite points of shape (m, T), got shape {p.shape}")
     if np.abs(p).max(initial=0.0) > LARGEST:
         raise ValueError(f"project: points beyond {LARGEST:g} have no squared distance in floating point; use other units")
-    a = np.ones_like(p) if weights is None else np.broadcast_to(np.asarray(weights, dtype=float), p.shape)
-    if not (np.isfinite(a) & (a > 0)).all():
-        raise ValueError("project needs positive weights of shape (T,) or (m, T)")
+    a = None if weights is None else np.asarray(weights, dtype=float)
+    if a is not None:
+        if not (np.isfinite(a) & (a > 0)).all():
+            raise ValueError("project needs positive weights of shape (T,) or (m, T)")
+        a = np.broadcast_to(a, p.shape)
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     if X is not None:
         X = np.asarray(X, dtype=float)
@@ -61,5 +63,5 @@ def project(
         C = clone(constraint).fit(p, X, outputs=frame_names, inputs=names)
     if X is not None:
         C = C.at(X)
-    d = decode(Quadratic(a, a * p), C)
+    d = decode(Quadratic.around(p, a), C)
     return d if certificate else d.c

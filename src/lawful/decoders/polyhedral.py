@@ -17,11 +17,11 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
 from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
-from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish
+from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
 from lawful.decoders.conic import NewtonConic
 from lawful.losses.objective import SAME
 
-CELLS = 2**22  # numbers in the arrays of one chunk, where every row has matrices of its own
+CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
 FLAT = 1e-13  # curvature below this fraction of the largest counts as none
 
 
@@ -70,19 +70,23 @@ class Polyhedral(Decoder):
     def _convex(self, F: Any, C: Any, weights: Array, same: bool) -> Decoding:
         w = F.center
         xp = array_namespace(w)
-        law = _Law.of(C, w)
-        if same and law.A.ndim == 2 and law.G.ndim == 2:
-            c, solved, steps = _Shared(law, weights[0, ...]).solve(w, law, self.max_iter)
-            return finish(F, C, c, proven=solved, iterations=steps)
         m, T = w.shape
-        size = law.G.shape[-2] ** 2 + 3 * (law.A.shape[-2] + law.G.shape[-2]) * T + T * T
-        chunk = max(1, CELLS // size)
+        law = _Law.of(C, w)
+        shared = _Shared(law, weights[0, ...]) if same and law.A.ndim == law.G.ndim == 2 else None
+        R = law.G.shape[-2]
+        cells = 2 * (R + T) if shared else 8 * (R**2 + 3 * (law.A.shape[-2] + R) * T + T * T)
+        chunk = max(64, CELLS // cells)
         found = []
         for begin in range(0, m, chunk):
             idx = xp.arange(begin, min(begin + chunk, m), device=device_of(w))
-            found.append(_each(law.rows(idx), take_rows(weights, idx), take_rows(w, idx), self.max_iter))
-        c, solved, steps = (xp.concat([part[k] for part in found]) for k in range(3))
-        return finish(F, C, c, proven=solved, iterations=steps)
+            some, part = (law, w) if m <= chunk else (law.rows(idx), take_rows(w, idx))
+            if shared:
+                c, solved, steps = shared.solve(part, some, self.max_iter)
+            else:
+                c, solved, steps = _each(some, take_rows(weights, idx), part, self.max_iter)
+            part_F, part_C = (F, C) if m <= chunk else (F.rows(idx), C.rows(idx))
+            found.append(finish(part_F, part_C, c, proven=solved, iterations=steps))
+        return stack(found)
 
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:
@@ -95,6 +99,9 @@ def _weights(F: Any) -> tuple[Array, Array, bool]:
         values = xp.linalg.eigvalsh(Q[:1, ...] if same else Q)
         return Q, xp.broadcast_to((values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0), top.shape), same
     xp = array_namespace(F.a)
+    if bool(xp.all(F.a[:1, :] > 0)) and bool(xp.all(F.a == F.a[:1, :])):
+        first = F.a[:1, :] / xp.max(F.a[:1, :])
+        return xp.broadcast_to(first, F.shape), xp.broadcast_to(xp.all(first > FLAT, axis=1), F.shape[:1]), True
     top = xp.max(F.a, axis=1)
     a = F.a / xp.where(top > 0, top, xp.ones_like(top))[:, None]
     return a, xp.all(a > FLAT, axis=1), bool(xp.all(abs(a - a[:1, :]) <= SAME))

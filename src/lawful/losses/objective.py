@@ -63,6 +63,19 @@ class Quadratic:
         self.doubtful = xp.any(a <= 0, axis=1) if doubtful is None else doubtful
         self.unit = xp.ones(a.shape[1], dtype=a.dtype, device=device_of(a)) if unit is None else unit
 
+    @classmethod
+    def around(cls, w: Array, a: Array | None = None) -> Quadratic:
+        """sum_t a_t (c_t - w_t)^2 for positive weights, or equal ones: w is then known exactly, not as b/a."""
+        xp = array_namespace(w)
+        sure = xp.zeros(w.shape[0], dtype=xp.bool, device=device_of(w))
+        if a is None:
+            a, b = xp.broadcast_to(xp.ones(w.shape[1], dtype=w.dtype, device=device_of(w)), w.shape), w
+        else:
+            b = a * w
+        F = cls(a, b, sure)
+        F.__dict__.update(center=w, _convex=True)
+        return F
+
     @property
     def mass(self) -> Array:
         return array_namespace(self.a).sum(self.a / self.unit, axis=1)

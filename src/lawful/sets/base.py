@@ -124,6 +124,10 @@ class ConstraintSet(BaseEstimator):
         good = xp.isfinite(peak(c)) & ~xp.isnan(worst)
         return xp.where(good, worst, xp.full_like(worst, xp.inf))
 
+    def measured(self, c: Array) -> tuple[Array, Array]:
+        """(m,), (m,): `relative` and `residual` at c, for sets that know both at the price of one."""
+        return self.relative(c), self.residual(c)
+
     def scales(self, c: Array) -> Array:
         """(m, P + R) the size of the terms of each function at c, as far as its derivatives tell."""
         _, jacobian, _ = constraints(self, c)

@@ -17,7 +17,7 @@ from lawful.sets.cones import Cone
 from lawful.sets.laws.law import compile_law
 from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.parser import check_length
-from lawful.sets.restore import restore, violation
+from lawful.sets.restore import functions, positive, restore, violation
 from lawful.sets.systems import CallableSystem, CompiledSystem
 
 
@@ -148,16 +148,24 @@ class Equations(ConstraintSet):
         return self.system_.jacobian("<=", c, self._X)
 
     def relative(self, c: Array) -> Array:
+        return self.measured(c)[0]
+
+    def measured(self, c: Array) -> tuple[Array, Array]:
         """See `ConstraintSet`; what is obeyed to a fraction of its terms alone needs no closer look."""
         self._need_x()
         xp = array_namespace(c)
-        off = violation(self, c)
-        found = peak(fraction(off, self._sizes("terms", c)))
+        g = functions(self, c)
+        off = positive(g, self.system_.count("="))
+        with np.errstate(all="ignore"):
+            found, residual = peak(off / self._sizes("terms", c)), peak(off)
         rest = xp.nonzero(~(found <= tolerance(c)))[0]
         if rest.shape[0]:
-            some = take_rows(c, rest)
-            found = put_rows(found, rest, peak(fraction(take_rows(off, rest), self.rows(rest).scales(some))))
-        return xp.where(xp.isfinite(peak(c)) & ~xp.isnan(found), found, xp.full_like(found, xp.inf))
+            some, part = take_rows(c, rest), self.rows(rest)
+            off = violation(part, some)
+            worst = peak(fraction(off, part.scales(some)))
+            worst = xp.where(xp.isfinite(peak(some)) & ~xp.isnan(worst), worst, xp.full_like(worst, xp.inf))
+            found, residual = put_rows(found, rest, worst), put_rows(residual, rest, peak(off))
+        return found, residual
 
     def scales(self, c: Array) -> Array:
         """The size of the terms of each relation, as it is written; of a callable, what its derivatives tell."""

@@ -23,11 +23,12 @@ from lawful.sets.base import HIDDEN, ROUNDING
 from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian, lagrangian
 from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Directions, Program
-from lawful.sets.laws.sizes import sizes, terms
+from lawful.sets.laws.sizes import sizes
 from lawful.sets.laws.structure import Block, connected, fingerprints, variables
 from lawful.sets.restore import roundoff
 
 KINDS = ("=", "<=")
+TERMS = 3  # the order of a program that gives no derivative, but the size of the terms
 STEEP = 10.0  # in units of TOL: no more of a law's reach than this is forgiven as rounding
 
 
@@ -99,7 +100,16 @@ class CompiledSystem:
 
     def terms(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the terms of each relation at c, which are the larger part of `scales` and quickly known."""
-        return terms(self.graph, self.roots[kind], c, X)
+        if self.affine[kind].all() and not self.depends_on_x:
+            A, b = self._plain[kind]
+            return abs(c) @ like(A, c) + like(b, c)
+        return self._program(kind, TERMS)(c, X)
+
+    @cached_property
+    def _plain(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """|A|' and |b| of the affine relations, where the inputs do not enter."""
+        parts = {kind: self.affine_part(kind) for kind in KINDS if self.count(kind)}
+        return {kind: (np.abs(A).T, np.abs(b)) for kind, (A, b) in parts.items()}
 
     def scales(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
@@ -116,12 +126,17 @@ class CompiledSystem:
         programs = self.__dict__.setdefault("_programs", {})
         key = (kind, order, roots is None)
         if key not in programs:
-            make = (self._of_values, self._of_jacobian, self._of_hessian)[order]
+            make = (self._of_values, self._of_jacobian, self._of_hessian, self._of_terms)[order]
             programs[key] = make(self.roots[kind] if roots is None else roots)
         return programs[key]
 
     def _of_values(self, roots: list[Sum]) -> Program:
         return Program(self.graph, dict(enumerate(roots)), (len(roots),))
+
+    def _of_terms(self, roots: list[Sum]) -> Program:
+        graph = self.graph.for_derivatives()
+        sizes = [Sum(abs(r.const), {graph.node("abs", i): abs(w) for i, w in r.terms.items()}) for r in roots]
+        return Program(graph, dict(enumerate(sizes)), (len(roots),))
 
     def _of_jacobian(self, roots: list[Sum]) -> Program | Directions:
         T, graph = self.n_outputs, self.graph.for_derivatives()

@@ -26,35 +26,6 @@ from lawful.sets.laws.graph import Graph, Sum
 Triple = tuple[Array, Array, Array]  # value, e, M
 
 
-def terms(graph: Graph, roots: list[Sum], c: Array, X: Array | None) -> Array:
-    """(m, P) the terms of every relation alone: all that it takes where a law is clearly obeyed."""
-    xp = array_namespace(c)
-    given = {"y": c, "x": X}
-    ones = xp.ones(c.shape[0], dtype=c.dtype, device=device_of(c))
-    known: dict[int, Array] = {}
-    with np.errstate(all="ignore"):
-        for number in graph.reachable(i for root in roots for i in root.terms):
-            node = graph.nodes[number]
-            if node[0] in given:
-                known[number] = given[node[0]][:, node[1]]
-            elif node[0] == "sum":
-                known[number] = sum((w * known[i] for i, w in node[2]), start=node[1] * ones)
-            else:
-                known[number] = _value(xp, node[0], *(known[i] for i in graph.arguments(node)), *node[2:] * (node[0] == "pow"))
-        found = [sum((abs(w * known[i]) for i, w in root.terms.items()), start=abs(root.const) * ones) for root in roots]
-    return xp.stack(found, axis=1)
-
-
-def _value(xp: Any, op: str, a: Array, b: Any = None) -> Array:
-    if op in ("pow", "power"):
-        return a * a if op == "pow" and b == 2 else a**b
-    if op == "mul":
-        return a * b
-    if op == "div":
-        return a / b
-    return xp.atan2(a, b) if op == "atan2" else _VALUES[op](xp, a)
-
-
 def sizes(graph: Graph, roots: list[Sum], c: Array, X: Array | None) -> tuple[Array, Array, Array]:
     """(m, P) terms, e and M of every relation."""
     xp = array_namespace(c)
