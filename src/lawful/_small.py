@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of
+from lawful._array import Array, array_namespace, device_of, put_rows
 
 UNROLL = 4
 SINGULAR = (np.linalg.LinAlgError, RuntimeError)  # torch's own error is a RuntimeError
@@ -107,6 +107,25 @@ def solve_many(A: Array, B: Array) -> Array:
         except SINGULAR:
             singular = xp.ones_like(singular)  # a determinant that is only nearly 0
     return xp.full_like(B, xp.nan)
+
+
+def positive_definite(A: Array) -> Array:
+    """(m,) whether the symmetric A_i are positive definite: (m, k, k)."""
+    xp = array_namespace(A)
+    diagonal = xp.linalg.diagonal(A)
+    # Gershgorin's discs settle most; then all the others at once, and one by one only if one of them is not.
+    beside = xp.sum(abs(A), axis=2) - abs(diagonal)
+    found = xp.all(diagonal > beside, axis=1)
+    rows = xp.nonzero(~found & xp.all(diagonal > 0, axis=1) & xp.all(xp.isfinite(diagonal + beside), axis=1))[0]
+    if rows.shape[0] == 0:
+        return found
+    rest = xp.take(A, rows, axis=0)
+    try:
+        xp.linalg.cholesky(rest)
+        good = xp.ones(rows.shape[0], dtype=xp.bool, device=device_of(A))
+    except SINGULAR:
+        good = xp.linalg.eigvalsh(rest)[:, 0] > 0
+    return put_rows(found, rows, good)
 
 
 def solve_rows(A: Array, B: Array) -> Array:

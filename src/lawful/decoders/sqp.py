@@ -23,10 +23,19 @@ EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a 
 FAR = 1e6  # where the search ends, relative to where it began and to the unconstrained prediction
 
 
+class Local(NamedTuple):
+    """Local solutions: points, whether the search converged, its iterations, and the multipliers nu of C's functions."""
+
+    c: Array
+    converged: Array
+    iterations: Array
+    nu: Array
+
+
 def sequential_quadratic(
     F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8
-) -> tuple[Array, Array, Array]:
-    """Local solutions from the starts c: (solutions, converged, iterations), one per row of F.
+) -> Local:
+    """Local solutions from the starts c, one per row of F.
 
     A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
     is longer than `reach`, relative to the point: small values stay in the basin of the start. A full step shorter than `tol`,
@@ -36,6 +45,7 @@ def sequential_quadratic(
     n = c.shape[0]
     converged = xp.zeros(n, dtype=xp.bool, device=device_of(c))
     iterations = xp.zeros(n, dtype=xp.int64, device=device_of(c))
+    multipliers: list[tuple[Array, Array]] = []
     active, part_F, part_C, now, s = xp.arange(n, device=device_of(c)), F, C, c, scale
     rho = xp.zeros_like(c[:, 0])
     lives = xp.full((n,), 2, dtype=xp.int64, device=device_of(c))
@@ -43,7 +53,7 @@ def sequential_quadratic(
     for k in range(max_iter):
         if active.shape[0] == 0:
             break
-        new, step, rho = one_step(part_F, part_C, now, s, rho, reach)
+        new, step, rho, nu = one_step(part_F, part_C, now, s, rho, reach)
         # An objective that falls for ever has no minimum: the search ends where it no longer makes sense, still near C.
         away = ~(peak(new / s) <= far)
         new = xp.where(away[:, None], now, new)
@@ -60,6 +70,7 @@ def sequential_quadratic(
         converged = put_rows(converged, finished, reached[done])
         iterations = put_rows(iterations, finished, xp.full_like(finished, k + 1))
         if finished.shape[0]:
+            multipliers.append((finished, nu[done]))
             keep = xp.arange(active.shape[0], device=device_of(c))[~done]
             active = active[~done]
             now, s, rho, lives, far = (take_rows(v, keep) for v in (new, s, rho, lives, far))
@@ -69,7 +80,12 @@ def sequential_quadratic(
     if active.shape[0]:
         c = put_rows(c, active, now)
         iterations = put_rows(iterations, active, xp.full_like(active, max_iter))
-    return c, converged, iterations
+        if max_iter:
+            multipliers.append((active, nu[~done]))
+    if not multipliers:
+        return Local(c, converged, iterations, c[:, :0])
+    rows = xp.concat([rows for rows, _ in multipliers])
+    return Local(c, converged, iterations, take_rows(xp.concat([nu for _, nu in multipliers]), xp.argsort(rows)))
 
 
 class Linearised(NamedTuple):
@@ -96,8 +112,9 @@ def linearise(C: Any, c: Array, s: Array) -> Linearised:
     return Linearised(g / norm, A / norm[:, :, None], norm, n_equal)
 
 
-def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tuple[Array, Array, Array]:
-    """One step from c: the new point, the length of the full step in units of s (NaN: dead end), the price of violations."""
+def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tuple[Array, Array, Array, Array]:
+    """One step from c: the new point, the length of the full step in units of s (NaN: dead end), the price of violations,
+    the multipliers."""
     xp = array_namespace(c)
     L = linearise(C, c, s)
     gradient = F.gradient(c) * s
@@ -137,7 +154,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     step = xp.where(stuck, xp.where(step < 1e-6, xp.zeros_like(step), xp.full_like(step, xp.nan)), step)
     # A flat minimum (w on the evolute of C) is reached slowly; when F no longer changes the point is as good as any.
     flat = (step < 1e-4) & (abs(merit - before) <= 1e-15 * near**2)
-    return point, xp.where(flat, xp.zeros_like(step), step), rho
+    return point, xp.where(flat, xp.zeros_like(step), step), rho, nu / L.norm
 
 
 def quadratic_step(diagonal: Array, full: Array | None, gradient: Array, L: Linearised) -> tuple[Array, Array]:

@@ -135,6 +135,10 @@ class _Stacked(_OfParts):
     def polyhedral(self) -> bool:  # type: ignore[override]
         return all(part.polyhedral for part in _parts(self))
 
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        return all(part.quadratic for part in _parts(self))
+
     def _worst(self, measure: str, c: Array) -> Array:
         xp = array_namespace(c)
         worst = [getattr(part, measure)(take_columns(c, idx)) for part, idx in self._views()]

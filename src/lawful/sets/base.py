@@ -59,6 +59,7 @@ class ConstraintSet(BaseEstimator):
 
     convex: Any = False
     polyhedral: Any = False  # whether `cones` are all linear: affine equalities and inequalities, and nothing else
+    quadratic: Any = False  # whether equality and inequality are polynomials of degree 2 in the outputs, at most
     depends_on_x: Any = False
     unbounded: Any = False
     relaxed: Any = False  # whether there is a tube or a penalty inside

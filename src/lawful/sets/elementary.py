@@ -38,7 +38,7 @@ class Reals(ConstraintSet):
     """R^T: no law at all. Decoding over it is single-task learning."""
 
     convex = True
-    polyhedral = True
+    polyhedral = quadratic = True
     unbounded = True
 
     def project(self, b: Array, a: Array) -> Array:
@@ -69,7 +69,7 @@ class Box(ConstraintSet):
     """
 
     convex = True
-    polyhedral = True
+    polyhedral = quadratic = True
 
     def __init__(self, lower: Any = -np.inf, upper: Any = np.inf) -> None:
         self.lower, self.upper = lower, upper
@@ -160,7 +160,7 @@ class Affine(ConstraintSet):
     """
 
     convex = True
-    polyhedral = True
+    polyhedral = quadratic = True
 
     def __init__(self, A: Any, b: Any = 0.0) -> None:
         self.A, self.b = A, b

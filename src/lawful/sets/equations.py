@@ -183,6 +183,11 @@ class Equations(ConstraintSet):
 
     convex = polyhedral
 
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        system = getattr(self, "system_", None)
+        return isinstance(system, CompiledSystem) and system.quadratic
+
     @available_if(lambda self: self.polyhedral)
     def cones(self) -> list[Cone]:
         """The affine relations of a law that has no others."""

@@ -100,7 +100,7 @@ class Simplex(ConstraintSet):
     """{c : c_t >= 0, sum_t c_t = total}."""
 
     convex = True
-    polyhedral = True
+    polyhedral = quadratic = True
 
     def __init__(self, total: float = 1.0) -> None:
         self.total = total

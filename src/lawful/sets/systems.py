@@ -25,6 +25,7 @@ from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Directions, Program
 from lawful.sets.laws.sizes import sizes
 from lawful.sets.laws.structure import Block, connected, fingerprints, variables
+from lawful.sets.laws.tape import Tape, tape_of
 from lawful.sets.restore import roundoff
 
 KINDS = ("=", "<=")
@@ -52,6 +53,11 @@ class CompiledSystem:
         return {k: np.array([max(degree[i] for i in r.terms) <= 1 for r in self.roots[k]], dtype=bool) for k in KINDS}
 
     @cached_property
+    def quadratic(self) -> bool:
+        """Whether no relation has a degree beyond 2 in the outputs."""
+        return all(self.graph.degree[i] <= 2 for kind in KINDS for root in self.roots[kind] for i in root.terms)
+
+    @cached_property
     def outputs(self) -> dict[str, list[list[int]]]:
         """For each kind, the outputs that each relation mentions."""
         return {kind: [variables(self.graph, root, "y") for root in self.roots[kind]] for kind in KINDS}
@@ -60,6 +66,11 @@ class CompiledSystem:
     def blocks(self) -> list[Block]:
         """Outputs that no relation ties to others, directly or through a third, are different blocks."""
         return connected(self.outputs, self.n_outputs)
+
+    @cached_property
+    def tape(self) -> Tape | None:
+        """All relations, equalities first, with their derivatives, for compiled code; None where that would be very long."""
+        return tape_of(self.graph, [root for kind in KINDS for root in self.roots[kind]], self.n_outputs)
 
     @cached_property
     def key(self) -> bytes:
