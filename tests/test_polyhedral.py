@@ -98,7 +98,9 @@ def test_negative_weights_are_left_to_the_general_decoder():
 
 def test_bounds_are_met_exactly():
     rng = np.random.default_rng(1)
-    c = project(rng.standard_normal((500, 6)), Equations(["y1 + y2 + y3 + y4 + y5 + y6 = 1"] + [f"y{t} >= 0" for t in range(1, 7)]))
+    c = project(
+        rng.standard_normal((500, 6)), Equations(["y1 + y2 + y3 + y4 + y5 + y6 = 1"] + [f"y{t} >= 0" for t in range(1, 7)])
+    )
     assert (c >= 0).all() and (c == 0).any()
     np.testing.assert_allclose(c.sum(axis=1), 1, atol=1e-14)
     both = project(rng.standard_normal((100, 3)), Intersection([Affine([[1.0, 1.0, 1.0]], 1.0), Box(0, 0.6)]))

@@ -32,6 +32,14 @@ def total(a: Array) -> Array:
     return array_namespace(a).sum(a, axis=1)
 
 
+def squares(A: Array) -> Array:
+    """sum_t A_ipt^2: (m, R, T) -> (m, R)."""
+    xp = array_namespace(A)
+    if 0 < A.shape[1] <= UNROLL:
+        return xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1)
+    return xp.sum(A * A, axis=2)
+
+
 def peak(a: Array) -> Array:
     """max_k |a_ik|: (m, k) -> (m,)."""
     xp = array_namespace(a)

@@ -4,8 +4,8 @@ r"""Compiled: Newton's method on the conditions of Karush, Kuhn and Tucker, in b
     [ A  -e ] [ nu ]  =  [   -g    ]      H = Hessian of F + nu . g,  A = Jacobian,  e a ridge for redundant equations
 
 An inequality p takes part while nu_p + g_p / |A_p|^2 > 0 (the semismooth form of complementarity); elsewhere its row reads
-nu_p = 0. Which entries are not zero, the order of elimination and the fill-in depend on the law alone, so the factor K = L D L' is
-one fixed list of multiplications; each is done for LANES rows at once, which are next to each other in memory.
+nu_p = 0. Which entries are not zero, the order of elimination and the fill-in depend on the law alone, so the factor
+K = L D L' is one fixed list of multiplications; each is done for LANES rows at once, which are next to each other in memory.
 """
 
 from __future__ import annotations
@@ -140,12 +140,13 @@ def substitute(K, column, row, inverse, z):
 
 @njit(cache=True, nogil=True)
 def local(
-    w, X, q, q_at, n_equal, op, a, b, const, term, weight, first, values, slopes, bends,
+    start, w, X, q, q_at, n_equal, op, a, b, const, term, weight, first, values, slopes, bends,
     size, column, row, target, at_output, at_relation, at_q, at_slope, at_bend,
     h_size, h_column, h_target, h_at_q, h_at_bend, aside, convex_everywhere, tol, max_iter,
 ):  # fmt: skip
-    """(c, nu, converged, iterations, one basin) of every row: Newton from w, and then a look at the Lagrangian's Hessian.
+    """(c, nu, converged, iterations, one basin) of every row: Newton from `start`, then a look at the Lagrangian's Hessian.
 
+    Only a strict local minimum counts as converged: the factor has as many positive pivots as there are outputs.
     F = sum over entries e of q_e (c - w)_t (c - w)_s, with q doubled (the Hessian of F); aside: directions of probes.
     """
     m, T = w.shape
@@ -174,7 +175,7 @@ def local(
             i = begin + min(r, count - 1)
             done[r] = dead[r] = False
             for t in range(T):
-                c[t, r] = w[i, t]
+                c[t, r] = start[i, t]
             for p in range(R):
                 nu[p, r] = 0.0
             for j in range(X.shape[1]):
@@ -248,7 +249,11 @@ def local(
                     continue
                 big += 1e-8 * far + 1e-300
                 share = 1.0 if length <= 4.0 * big else 4.0 * big / length
-                same = True
+                positive = 0
+                for t in range(T + R):
+                    if K[t, r] > 0.0:
+                        positive += 1
+                same = positive == T
                 for p in range(R):
                     new = z[at_relation[p], r]
                     if p >= n_equal and live[p, r] and new < 0.0:

@@ -48,7 +48,9 @@ class Conic(Decoder):
         c, done, count = w.copy(), np.zeros(len(w), bool), np.zeros(len(w), np.int64)
         for i, problem in enumerate(problems):
             if problem is not None:
-                c[i], done[i], count[i] = self._row(problem, [cone.row(i) for cone in cones], w[i], np.abs(C.location_) + C.spread_)
+                c[i], done[i], count[i] = self._row(
+                    problem, [cone.row(i) for cone in cones], w[i], np.abs(C.location_) + C.spread_
+                )
         c = like(c, center)
         if hasattr(C, "nearest"):
             c = C.nearest(c)

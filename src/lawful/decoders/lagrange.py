@@ -8,7 +8,6 @@ factor are made once for a law. Rows that do not converge, or for which the answ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.sparse.linalg import splu
 from lawful.sets.laws.tape import Tape
 from lawful.sets.systems import CompiledSystem
 
-MOST = 400_000  # multiplications in one factor: beyond, dense algebra is better
+MOST = 3_000_000  # multiplications in one factor: beyond, dense algebra is better
 PROBES = 2
 
 
@@ -30,7 +29,7 @@ class Factor:
     column: np.ndarray  # (n + 1,) where the entries below the diagonal of each column begin
     row: np.ndarray
     target: np.ndarray
-    where: dict[tuple[int, int], int]
+    where: np.ndarray  # (n, n) where entry (i, j), i >= j in the order of elimination, is stored
 
     @property
     def size(self) -> int:
@@ -39,7 +38,7 @@ class Factor:
     def at(self, i: int, j: int) -> int:
         """Where entry (i, j) is stored."""
         p, q = sorted((int(self.place[i]), int(self.place[j])))
-        return self.where[q, p]
+        return int(self.where[q, p])
 
 
 def symbolic(n: int, pairs: set[tuple[int, int]]) -> Factor | None:
@@ -58,14 +57,20 @@ def symbolic(n: int, pairs: set[tuple[int, int]]) -> Factor | None:
         if below[j]:
             parent = min(below[j])
             below[parent] |= below[j] - {parent}
-    columns = [sorted(rows) for rows in below]
+    columns = [np.array(sorted(rows), dtype=np.int64) for rows in below]
     begin = np.concatenate([[n], n + np.cumsum([len(rows) for rows in columns])])
-    where = {(j, j): j for j in range(n)}
+    where = np.full((n, n), -1, dtype=np.int32)
+    where[np.arange(n), np.arange(n)] = np.arange(n)
     for j, rows in enumerate(columns):
-        where.update({(i, j): int(begin[j]) + k for k, i in enumerate(rows)})
-    target = [where[i, k] for rows in columns for at, k in enumerate(rows) for i in rows[at:]]
-    row = [i for rows in columns for i in rows]
-    return Factor(place, begin.astype(np.int64), np.array(row, np.int32), np.array(target, np.int32), where)
+        where[rows, j] = np.arange(begin[j], begin[j + 1])
+    target = []
+    for rows in columns:
+        later, first = np.tril_indices(len(rows))
+        order = np.lexsort((later, first))
+        target.append(where[rows[later[order]], rows[first[order]]])
+    return Factor(
+        place, begin, np.concatenate([*columns, []]).astype(np.int32), np.concatenate([*target, []]).astype(np.int32), where
+    )
 
 
 def _order(n: int, pairs: set[tuple[int, int]]) -> np.ndarray:
@@ -128,7 +133,9 @@ def _plan(system: CompiledSystem, full: bool) -> Plan | None:
     return Plan(tape, system.count("="), np.array(q_at, np.int64), whole, own, places, own_places, system.quadratic)
 
 
-def solve(plan: Plan, w: np.ndarray, X: np.ndarray | None, Q: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, ...]:
+def solve(
+    plan: Plan, start: np.ndarray, w: np.ndarray, X: np.ndarray | None, Q: np.ndarray, tol: float, max_iter: int
+) -> tuple[np.ndarray, ...]:
     """(c, nu, converged, iterations, one basin). Q (m, T) or (m, T, T): F = (c - w)' Q (c - w)."""
     from lawful.decoders._lagrange import local  # compiled
 
@@ -139,12 +146,8 @@ def solve(plan: Plan, w: np.ndarray, X: np.ndarray | None, Q: np.ndarray, tol: f
     aside = np.random.default_rng(0).standard_normal((PROBES, T))
     aside /= np.linalg.norm(aside, axis=1, keepdims=True)
     return local(
-        np.ascontiguousarray(w), inputs, np.ascontiguousarray(q), plan.q_at, plan.n_equal,
+        np.ascontiguousarray(start), np.ascontiguousarray(w), inputs, np.ascontiguousarray(q), plan.q_at, plan.n_equal,
         tape.op, tape.a, tape.b, tape.const, tape.term, tape.weight, tape.first, tape.values, tape.slopes, tape.bends,
         whole.size, whole.column, whole.row, whole.target, *plan.places,
         own.size, own.column, own.target, *plan.own_places, aside, plan.quadratic, tol, max_iter,
     )  # fmt: skip
-
-
-def usable(C: Any) -> bool:
-    return isinstance(getattr(C, "system_", None), CompiledSystem)

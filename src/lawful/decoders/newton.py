@@ -4,30 +4,36 @@ Each row is solved from several starts (`seeds`), every solution is put on C by 
 its distance in F to the second-best distinct local solution. Rows that did not converge get a second chance from many more
 starts. Where no start reaches C the row is `infeasible` and carries the smallest violation that was found.
 
-One start is enough where the first solution c, found from the prediction w with multipliers nu, leaves no room for another. With
-L = F + nu . g, every point z of C that is better than c has L(z) <= F(z) < F(c) = L(c) and lies no farther from w than c does
-(in the norm of F). If L is convex there, its stationary point c is its minimum, and no such z exists. For functions g of
-degree 2 the Hessian of L is constant, and this is a proof; for others it is looked at in some points of that ball, and must be
-clearly positive in all of them.
+Where the law has many outputs the search begins at the prediction, and mostly ends there (`nearby`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
-from lawful._small import add_diagonal, peak, positive_definite, total
-from lawful.decoders.base import FIELDS, INFEASIBLE, NOT_CONVERGED, Decode, Decoder, Decoding, finish, polish, stack
-from lawful.decoders.seeds import more_starts, rank_in_group, starts
+from lawful._small import peak
+from lawful.decoders.base import (
+    FIELDS,
+    INFEASIBLE,
+    NOT_CONVERGED,
+    Decode,
+    Decoder,
+    Decoding,
+    certified,
+    finish,
+    polish,
+    stack,
+)
+from lawful.decoders.nearby import ROUNDS, Candidates, join, lower, nearby, put_back
+from lawful.decoders.seeds import more_starts, pooled, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
-POOLED = 3  # up to so many outputs a fixed law has a pool of seeds that covers it, which is better than one start
-QUICK = 20  # steps from the prediction: whoever needs more gets several starts
-ROUNDED = 1e-14  # of the scale of a law: no need to go back any closer
+CELLS = 2**21
 WILD = 1e8  # how much larger than predictions and labels an answer may be
 WIDTHS = tuple(
     10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
@@ -59,40 +65,37 @@ class Newton(Decoder):
         m = F.shape[0]
         if m == 0:
             return finish(F, C, F.center)
-        chunks = [xp.arange(begin, min(begin + self.chunk, m), device=device_of(F.center)) for begin in range(0, m, self.chunk)]
+        chunk = max(16, min(self.chunk, CELLS // F.shape[1] ** 2))  # matrices of all rows stay in the cache
+        chunks = [xp.arange(begin, min(begin + chunk, m), device=device_of(F.center)) for begin in range(0, m, chunk)]
         return stack([self._solve(F.rows(idx), C.rows(idx)) for idx in chunks])
 
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
             scale = units(F)
-            if hasattr(F, "softened") and (C.n_tasks_ > POOLED or C.depends_on_x) and hasattr(C, "curvature"):
+            if hasattr(F, "softened") and hasattr(C, "curvature") and (C.quadratic or not pooled(C)):
                 return self._from_prediction(F, C, scale)
             return self._from_seeds(F, C, scale)
 
     def _from_prediction(self, F: Any, C: Any, scale: Array) -> Decoding:
-        """From the prediction alone where that is enough; the others from several starts."""
+        """From the prediction, and around it where that is not enough; what is then still open, from seeds all over C."""
         xp = array_namespace(scale)
-        found = sequential_quadratic(F, C, F.center, scale, QUICK, tol=self.tol)
-        c, extra, off, residual = put_back(C, found.c, scale)
-        good = found.converged & (off <= tolerance(c))
-        good = good & one_basin(F, C, c, found.nu, scale)
-        iterations = found.iterations + extra
-        rest = xp.nonzero(~good)[0]
+        found, settled = nearby(F, C, scale, self.tol, 0 if pooled(C) else ROUNDS)
+        d = best_of(F, C, scale, found) if found.rows.shape[0] > F.shape[0] else alone(F, C, found)
+        left = ~(settled & certified(d))
+        rest = xp.nonzero(left)[0]
         if rest.shape[0] == 0:
-            return finish(F, C, c, iterations=iterations, measured=(off, residual))
-        first = Candidates(rest, *(take_rows(v, rest) for v in (c, found.converged, iterations, off)))
-        d = self._from_seeds(F.rows(rest), C.rows(rest), take_rows(scale, rest), first)
-        if rest.shape[0] == F.shape[0]:
             return d
-        whole = finish(F, C, c, iterations=iterations, measured=(off, residual))
-        return whole.with_(**{name: put_rows(getattr(whole, name), rest, getattr(d, name)) for name in FIELDS})
+        mine = xp.nonzero(take_rows(left, found.rows))[0]
+        first = Candidates(*(take_rows(v, mine) for v in found))
+        first = first._replace(rows=xp.searchsorted(rest, first.rows))
+        more = self._from_seeds(F.rows(rest), C.rows(rest), take_rows(scale, rest), first)
+        return d.with_(**{name: put_rows(getattr(d, name), rest, getattr(more, name)) for name in FIELDS})
 
     def _from_seeds(self, F: Any, C: Any, scale: Array, first: Candidates | None = None) -> Decoding:
         xp = array_namespace(scale)
         found = self._local(F, C, scale, *starts(F, C, scale, self.n_starts))
         if first is not None:
-            first = first._replace(rows=xp.arange(F.shape[0], device=device_of(scale)))
-            found = Candidates(*(xp.concat(pair) for pair in zip(first, found)))
+            found = join(first, found)
         d = best_of(F, C, scale, found)
         doubtful = xp.arange(F.shape[0], device=device_of(d.code))[(d.code == NOT_CONVERGED) | (d.code == INFEASIBLE)]
         if doubtful.shape[0] == 0:
@@ -101,7 +104,7 @@ class Newton(Decoder):
         part_F, part_C, part_scale = F.rows(doubtful), C.rows(doubtful), take_rows(scale, doubtful)
         more = self._local(part_F, part_C, part_scale, *more_starts(part_F, part_C, part_scale))
         more = more._replace(rows=take_rows(doubtful, more.rows))
-        return best_of(F, C, scale, Candidates(*(xp.concat(pair) for pair in zip(found, more))))
+        return best_of(F, C, scale, join(found, more))
 
     def _local(self, F: Any, C: Any, scale: Array, rows: Array, begin: Array) -> Candidates:
         """Local solutions from the starts; a start that is on C and better than what became of it stays a candidate."""
@@ -144,65 +147,6 @@ class Newton(Decoder):
         return c, converged, total
 
 
-class Candidates(NamedTuple):
-    """Local solutions: the row each belongs to, the point, whether its search converged, its iterations, C.relative."""
-
-    rows: Array
-    c: Array
-    converged: Array
-    iterations: Array
-    off: Array
-
-
-def put_back(C: Any, c: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
-    """c on C to rounding: points, steps that were needed, `C.relative` and `C.residual` there."""
-    xp = array_namespace(c)
-    off, residual = C.measured(c)
-    steps = xp.zeros(c.shape[0], dtype=xp.int64, device=device_of(c))
-    rows = xp.nonzero(~(off <= ROUNDED))[0]
-    if rows.shape[0]:
-        part = C.rows(rows)
-        now, count = restore(part, take_rows(c, rows), take_rows(scale, rows))
-        measured = part.measured(now)
-        c, steps = put_rows(c, rows, now), put_rows(steps, rows, count)
-        off, residual = put_rows(off, rows, measured[0]), put_rows(residual, rows, measured[1])
-    return c, steps, off, residual
-
-
-def one_basin(F: Any, C: Any, c: Array, nu: Array, scale: Array) -> Array:
-    """Rows whose Lagrangian is convex wherever something better than c could be (see the module's docstring)."""
-    xp = array_namespace(c)
-    w = F.center
-    full = F.hessian(w) * scale[:, :, None] * scale[:, None, :] if hasattr(F, "couples") else None
-    own = None if full is not None else F.curvature(w) * scale**2
-    good = xp.ones(c.shape[0], dtype=xp.bool, device=device_of(c))
-    if own is not None:
-        good = xp.all(own > 0, axis=1)
-    if C.quadratic:
-        probes, least = [c], 0.0
-    else:
-        # Along the outputs' units, as far from w as c is.
-        reach = xp.sqrt(total(((c - w) / scale) ** 2))[:, None] * scale
-        rng = np.random.default_rng(0)
-        aside = rng.standard_normal((2, c.shape[1]))
-        aside = like(aside / np.linalg.norm(aside, axis=1, keepdims=True), c)
-        probes, least = [c, w, 2 * w - c, w + reach * aside[0, :], w - reach * aside[1, :]], 0.5
-    for probe in probes:
-        rows = xp.nonzero(good)[0]
-        if rows.shape[0] == 0:
-            break
-        s = take_rows(scale, rows)
-        bend = C.rows(rows).curvature(take_rows(probe, rows), take_rows(nu, rows)) * s[:, :, None] * s[:, None, :]
-        H = add_diagonal(bend, take_rows(own, rows)) if full is None else take_rows(full, rows) + bend
-        good = put_rows(good, rows, positive_definite(add_diagonal(H, -2 * least + 0 * s)))
-    return good
-
-
-def lower(value: Array, than: Array) -> Array:
-    """Whether a value is lower by more than rounding."""
-    return value < than - 1e-11 * (1e-300 + abs(than))
-
-
 def units(F: Any) -> Array:
     """(m, T) natural units of the outputs: where the curvature is not positive, the row's typical unit stands in."""
     center = F.center
@@ -213,6 +157,12 @@ def units(F: Any) -> Array:
     log_h = xp.log(xp.where(positive, h, xp.ones_like(h)))
     typical = xp.exp(xp.sum(log_h, axis=1, keepdims=True) / xp.where(count > 0, count, xp.ones_like(count)))
     return xp.sqrt(2 / xp.where(positive, h, typical))
+
+
+def alone(F: Any, C: Any, found: Candidates) -> Decoding:
+    """One candidate for each row, in their order."""
+    proven = found.converged & array_namespace(found.c).isfinite(F.value(found.c))
+    return finish(F, C, found.c, proven=proven, iterations=found.iterations)
 
 
 def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:

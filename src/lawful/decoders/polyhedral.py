@@ -184,9 +184,7 @@ def _each(law: _Law, Q: Array, w: Array, max_iter: int) -> tuple[Array, Array, A
     """The same with matrices of its own for every row."""
     xp = array_namespace(w)
     m, T = w.shape
-    A, b, G, h = (
-        xp.broadcast_to(v, (m, *v.shape)) if v.ndim < rank else v for v, rank in zip(law, (3, 2, 3, 2))
-    )
+    A, b, G, h = (xp.broadcast_to(v, (m, *v.shape)) if v.ndim < rank else v for v, rank in zip(law, (3, 2, 3, 2)))
     if Q.ndim == 2:
         root = xp.sqrt(Q)
         divided = lambda B: B / root[:, None, :]  # noqa: E731

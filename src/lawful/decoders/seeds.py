@@ -1,9 +1,9 @@
 """Where to start: a local method finds the global minimum over C only from the right basin.
 
-For a set that does not depend on x, a pool of well-spread points of C is kept, with a neighbour graph. For
+For a set of at most three outputs that does not depend on x, a pool of well-spread points of C is kept, with a neighbour graph. For
 each row the starts are the *local minima of the cost over that graph*: one per basin, and near a crossing of two
 branches one per branch, because only points of one branch are neighbours. For a set that depends on x
-there is no common pool: the starts are the unconstrained prediction and the cheapest training outputs.
+there is no common pool, and one of many outputs no pool covers: the starts are the unconstrained prediction and the cheapest training outputs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ UNEVEN = 30.0
 SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; beyond: LARGE
 NEIGHBOURS = {0: 4, 1: 2, 2: 8}
 LARGE, LARGEST, DENSE = 512, 2048, 8192
+POOLED = 3  # outputs; beyond, points around the prediction say more
 AWAY = 1e3  # times the size of the outputs
 PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
@@ -50,6 +51,11 @@ def known(C: Any, what: str, make: Callable[[Any], Any]) -> Any:
     return kept[what]
 
 
+def pooled(C: Any) -> bool:
+    """Whether a pool of seeds can cover C: a fixed set of few outputs."""
+    return not C.depends_on_x and C.n_tasks_ <= POOLED
+
+
 def pool_of(C: Any) -> Pool | None:
     """The pool of a set that does not depend on x, built once; None when it cannot be sampled."""
     return known(C, "pool", _build)
@@ -61,7 +67,7 @@ def _build(C: Any) -> Pool | None:
     The pool grows until the graph is faithful: nearly every point of a curve has a neighbour on either side, every point
     of a surface several.
     """
-    cloud = _cloud(C, 4 * LARGEST if C.n_tasks_ <= 3 else 4 * LARGE)  # beyond a surface no pool is dense
+    cloud = _cloud(C, 4 * LARGEST)
     if len(cloud.points) < 8:
         return None
     dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))
@@ -194,7 +200,7 @@ def rank_in_group(ordered: Array) -> Array:
 
 def starts(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
     """Starts for every row of F: (rows, points), rows repeated once per start."""
-    pool = None if C.depends_on_x else pool_of(C)
+    pool = pool_of(C) if pooled(C) else None
     center = F.center
     xp = array_namespace(center)
     everyone = xp.arange(F.shape[0], device=device_of(center))
@@ -258,9 +264,7 @@ def more_starts(F: Any, C: Any, scale: Array) -> tuple[Array, Array]:
     """Starts for the rows that failed: the cheapest of a dense cloud of C, or of the training outputs."""
     center = F.center
     xp = array_namespace(center)
-    cloud = (
-        C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE if C.n_tasks_ <= 3 else LARGEST).points)
-    )
+    cloud = C.starts_ if C.depends_on_x else known(C, "dense", lambda C: _cloud(C, DENSE if pooled(C) else LARGE).points)
     if not len(cloud):
         return xp.arange(F.shape[0], device=device_of(center)), center
     guesses = cheapest(F, like(cloud, center), min(MORE, len(cloud)))

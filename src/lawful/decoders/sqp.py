@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
-from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, total, vec_mat
+from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, squares, total, vec_mat
 from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one
@@ -32,9 +32,7 @@ class Local(NamedTuple):
     nu: Array
 
 
-def sequential_quadratic(
-    F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8
-) -> Local:
+def sequential_quadratic(F: Any, C: Any, c: Array, scale: Array, max_iter: int, reach: float = 4.0, tol: float = 1e-8) -> Local:
     """Local solutions from the starts c, one per row of F.
 
     A row whose merit cannot be lowered is put back on C, which changes the merit's balance, and tries again, twice. No step
@@ -107,7 +105,7 @@ def linearise(C: Any, c: Array, s: Array) -> Linearised:
     xp = array_namespace(c)
     g, A, n_equal = constraints(C, c)
     A = A * s[:, None, :]
-    norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
+    norm = xp.sqrt(squares(A))
     norm = xp.where(norm > 1e-300, norm, xp.ones_like(norm))
     return Linearised(g / norm, A / norm[:, :, None], norm, n_equal)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
-from lawful._small import add_diagonal, dot, mat_vec, peak, product, solve_small, total, vec_mat
+from lawful._small import add_diagonal, mat_vec, peak, product, solve_small, squares, total, vec_mat
 
 
 def constraints(C: Any, c: Array) -> tuple[Array, Array, int]:
@@ -102,7 +102,7 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         size = xp.maximum(roundoff(A, now), abs(g))
         before = peak(g / xp.where(size > 0, size, xp.ones_like(size)))
         A = A * units[:, None, :]
-        norm = xp.sqrt(xp.stack([dot(A[:, p, :], A[:, p, :]) for p in range(A.shape[1])], axis=1))
+        norm = xp.sqrt(squares(A))
         norm = xp.where(norm > 0, norm, xp.ones_like(norm))
         A, g = A / norm[:, :, None], g / norm
         merit = total(g**2)

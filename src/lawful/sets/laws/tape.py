@@ -53,9 +53,11 @@ def tape_of(graph: Graph, roots: list[Sum], n_outputs: int) -> Tape | None:
         return None
     wanted = [*roots, *(e for row in rows for e in row.values()), *entries.values()]
     nodes = graph.reachable({i for draft in wanted for i in draft.terms})
-    if sum(len(graph.nodes[i][2]) if graph.nodes[i][0] == "sum" else 1 for i in nodes) + sum(
-        len(draft.terms) for draft in wanted
-    ) > LONGEST:
+    if (
+        sum(len(graph.nodes[i][2]) if graph.nodes[i][0] == "sum" else 1 for i in nodes)
+        + sum(len(draft.terms) for draft in wanted)
+        > LONGEST
+    ):
         return None
     writer = _Writer(graph, nodes, n_outputs, len(roots))
     values = [writer.sum(root) for root in roots]
