@@ -150,7 +150,7 @@ def finish(
 
 
 def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array, Array]:
-    """c, C.relative(c), C.residual(c). Rows that miss C by rounding: again from where they are, and zeros that are meant as zero.
+    """c, C.relative(c), C.residual(c). Rows that miss C by rounding: again from where they are, and with zeros that are zero.
 
     A projection rounds relative to where it came from; repeated from its own result it rounds relative to that. A point may
     only move by rounding of what it came from: everything else would be another answer.

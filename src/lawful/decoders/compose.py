@@ -35,13 +35,16 @@ class Blocks(Decoder):
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacks = super().missing(F, C)
-        if not lacks and hasattr(F, "couples") and any(F.couples(idx) for _, idx in C.blocks_):
+        if not lacks and hasattr(F, "couples") and any(F.couples(idx) for _, idx in self._blocks(C)):
             lacks.append("an output metric that does not couple the blocks (metric='residual' is diagonal)")
         return lacks
 
+    def _blocks(self, C: Any) -> list[tuple[Any, list[int]]]:
+        return C.blocks_
+
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         xp = array_namespace(F.center)
-        parts = [(decode(F.tasks(idx), part), idx) for part, idx in C.blocks_]
+        parts = [(decode(F.tasks(idx), part), idx) for part, idx in self._blocks(C)]
         order = [t for _, idx in parts for t in idx]
         places = xp.asarray([order.index(t) for t in range(F.shape[1])], device=device_of(F.center))
         found = [d for d, _ in parts]
@@ -61,6 +64,20 @@ class Blocks(Decoder):
                 reduce(xp.maximum, [d.residual for d in found]),
             ),
         )
+
+
+class LawBlocks(Blocks):
+    """A law that falls apart: equations that share no output, directly or through a third, are decoded on their own."""
+
+    needs_set = ("separate",)
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        if hasattr(C, "separate") and len(C.separate()) < 2:
+            return [f"{type(C).__name__} is one block"]
+        return super().missing(F, C)
+
+    def _blocks(self, C: Any) -> list[tuple[Any, list[int]]]:
+        return C.separate()
 
 
 class BestMember(Decoder):

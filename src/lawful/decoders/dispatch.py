@@ -7,7 +7,7 @@ from typing import Any
 
 from lawful.decoders.arcset import ArcSet
 from lawful.decoders.base import Decoder, Decoding
-from lawful.decoders.compose import BestMember, Blocks, Inflation, Penalty
+from lawful.decoders.compose import BestMember, Blocks, Inflation, LawBlocks, Penalty
 from lawful.decoders.conic import Conic, NewtonConic, PiecewiseConic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
@@ -23,6 +23,7 @@ SIMPLE: tuple[Decoder, ...] = (
     Projection(),
     FormProjection(),
     Polyhedral(),
+    LawBlocks(),
     Enumeration(),
     Coordinate(),
     ConvexDescent(),

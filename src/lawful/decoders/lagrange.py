@@ -2,12 +2,13 @@ r"""Newton from the prediction for a law that is given by a graph: sparse, compi
 
 What `newton` does with dense arrays and a line search from several starts, without either: most rows of most laws need neither.
 The pattern of the matrix, an order of elimination with little fill-in (minimum degree) and the list of multiplications of its
-factor are made once for a law. Rows that do not converge, or for which the answer may not be the only one, are left to `newton`.
+factor are made once for a law. Rows that do not converge, or for which there may be another answer, are left to `newton`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,7 +43,7 @@ class Factor:
 
 
 def symbolic(n: int, pairs: set[tuple[int, int]]) -> Factor | None:
-    """The factor of an n x n matrix with nonzero entries at these pairs, in an order of small fill-in; None if that is too long."""
+    """The factor of an n x n matrix with entries at these pairs, in an order of small fill-in; None if that is too long."""
     place = _order(n, pairs)
     below: list[set[int]] = [set() for _ in range(n)]
     for i, j in pairs:
@@ -145,9 +146,10 @@ def solve(
     inputs = np.zeros((len(w), 0)) if X is None else np.ascontiguousarray(X[:, tape.inputs], dtype=np.float64)
     aside = np.random.default_rng(0).standard_normal((PROBES, T))
     aside /= np.linalg.norm(aside, axis=1, keepdims=True)
-    return local(
+    arguments: Any = (
         np.ascontiguousarray(start), np.ascontiguousarray(w), inputs, np.ascontiguousarray(q), plan.q_at, plan.n_equal,
         tape.op, tape.a, tape.b, tape.const, tape.term, tape.weight, tape.first, tape.values, tape.slopes, tape.bends,
         whole.size, whole.column, whole.row, whole.target, *plan.places,
         own.size, own.column, own.target, *plan.own_places, aside, plan.quadratic, tol, max_iter,
     )  # fmt: skip
+    return local(*arguments)

@@ -1,12 +1,13 @@
 r"""Local solutions from the prediction, and from points around it that could be better.
 
-One start is enough where the first solution c, found from the prediction w with multipliers nu, leaves no room for another. With
-L = F + nu . g, every point z of C that is better than c has L(z) <= F(z) < F(c) = L(c) and lies no farther from w than c does
-(in the norm of F). If L is convex there, its stationary point c is its minimum, and no such z exists. For functions g of
+One start is enough where the first solution c, found from the prediction w with multipliers nu, leaves no room for another.
+With L = F + nu . g, every point z of C that is better than c has L(z) <= F(z) < F(c) = L(c) and lies no farther from w than c
+does (in the norm of F). If L is convex there, its stationary point c is its minimum, and no such z exists. For functions g of
 degree 2 the Hessian of L is constant, and this is a proof; for others it is looked at in some points of that ball, and must be
 clearly positive in all of them.
 
-Rows without such a proof are solved again from points spread over that ball, in rounds, for as long as a round finds something new.
+Rows without such a proof are solved again from points spread over that ball, in rounds, for as long as a round finds
+something new.
 """
 
 from __future__ import annotations

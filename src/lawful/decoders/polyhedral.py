@@ -90,7 +90,7 @@ class Polyhedral(Decoder):
 
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:
-    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, whether all rows have the same."""
+    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same."""
     if hasattr(F, "couples"):
         xp = array_namespace(F.Q)
         top = xp.max(abs(xp.linalg.diagonal(F.Q)), axis=1)
@@ -231,8 +231,8 @@ def _dual(M: Any, v: Array, h: Array, size: Array, max_iter: int) -> tuple[Array
     from lawful.decoders._active_set import nonnegative  # compiled, and most sets need none
 
     xp = array_namespace(v)
-    arrays = (np.ascontiguousarray(to_numpy(x), dtype=np.float64) for x in (M, v, h, size))
-    lam, solved, steps = nonnegative(*arrays, max_iter)
+    arguments: Any = (*(np.ascontiguousarray(to_numpy(x), dtype=np.float64) for x in (M, v, h, size)), max_iter)
+    lam, solved, steps = nonnegative(*arguments)
     return like(lam, v), xp.asarray(solved, device=device_of(v)), xp.asarray(steps, device=device_of(v))
 
 

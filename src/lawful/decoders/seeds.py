@@ -1,9 +1,10 @@
 """Where to start: a local method finds the global minimum over C only from the right basin.
 
-For a set of at most three outputs that does not depend on x, a pool of well-spread points of C is kept, with a neighbour graph. For
-each row the starts are the *local minima of the cost over that graph*: one per basin, and near a crossing of two
+For a set of at most three outputs that does not depend on x, a pool of well-spread points of C is kept, with a neighbour
+graph. For each row the starts are the *local minima of the cost over that graph*: one per basin, and near a crossing of two
 branches one per branch, because only points of one branch are neighbours. For a set that depends on x
-there is no common pool, and one of many outputs no pool covers: the starts are the unconstrained prediction and the cheapest training outputs.
+there is no common pool, and one of many outputs no pool covers: the starts are the
+ unconstrained prediction and the cheapest training outputs.
 """
 
 from __future__ import annotations

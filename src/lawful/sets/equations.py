@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, put_rows, take_rows, to_numpy
 from lawful._small import peak
-from lawful.sets.base import ConstraintSet, fraction, tolerance
+from lawful.sets.base import ConstraintSet, Version, fraction, tolerance
 from lawful.sets.cones import Cone
+from lawful.sets.elementary import Reals
 from lawful.sets.laws.law import compile_law
 from lawful.sets.names import check_used, highest_input, resolve
 from lawful.sets.parser import check_length
@@ -72,6 +73,7 @@ class Equations(ConstraintSet):
         """
         self._look(Y)
         self._X: Array | None = None
+        self._separate: list[tuple[ConstraintSet, list[int]]] | None = None  # made when first asked for
         if (self.equations is None) == (self.gamma is None and self.slack is None):
             raise ValueError(
                 "Equations needs either equations (strings or sympy) or callables (gamma=, slack=), one of the two"
@@ -99,6 +101,28 @@ class Equations(ConstraintSet):
     def _probe(self) -> np.ndarray:
         rng = np.random.default_rng(0)
         return self.location_ + self.spread_ * rng.standard_normal((8, self.n_tasks_))
+
+    # ------------------------------------------------------------------ its parts
+
+    def separate(self) -> list[tuple[ConstraintSet, list[int]]]:
+        """Outputs that no relation ties together, directly or through a third, as sets of their own; free ones are one."""
+        if self._separate is None:
+            blocks = self.system_.blocks if isinstance(self.system_, CompiledSystem) else []
+            bound = [block for block in blocks if any(block.relations.values())]
+            free = [t for block in blocks if block not in bound for t in block.outputs]
+            parts: list[tuple[ConstraintSet, list[int]]] = []
+            if len(blocks) > 1:
+                parts = [(self._part(self.system_.block(block), block.outputs), block.outputs) for block in bound]
+                if free:
+                    parts.append((Reals().fit(self.starts_[:, free]), free))
+            self._separate = parts
+        return [(part if self._X is None else part.at(self._X), idx) for part, idx in self._separate]
+
+    def _part(self, system: CompiledSystem, outputs: list[int]) -> Equations:
+        part = copy.copy(self)
+        part.system_, part.n_tasks_, part.version_, part._X, part._separate = system, len(outputs), Version(), None, []
+        part.location_, part.spread_, part.starts_ = self.location_[outputs], self.spread_[outputs], self.starts_[:, outputs]
+        return part
 
     # ------------------------------------------------------------------ the set for given inputs
 

@@ -24,7 +24,7 @@ from lawful.sets.laws.derivatives import TooLong, directional, hessian, jacobian
 from lawful.sets.laws.graph import Graph, Sum
 from lawful.sets.laws.program import Directions, Program
 from lawful.sets.laws.sizes import sizes
-from lawful.sets.laws.structure import Block, connected, fingerprints, variables
+from lawful.sets.laws.structure import Block, connected, fingerprints, restricted, variables
 from lawful.sets.laws.tape import Tape, tape_of
 from lawful.sets.restore import roundoff
 
@@ -66,6 +66,13 @@ class CompiledSystem:
     def blocks(self) -> list[Block]:
         """Outputs that no relation ties to others, directly or through a third, are different blocks."""
         return connected(self.outputs, self.n_outputs)
+
+    def block(self, block: Block) -> CompiledSystem:
+        """The relations of one block as a law of its outputs alone."""
+        pairs = [(self.roots[kind][p], kind) for kind in KINDS for p in block.relations[kind]]
+        graph, roots = restricted(self.graph, [root for root, _ in pairs], block.outputs)
+        kinds = [kind for _, kind in pairs]
+        return CompiledSystem(graph, list(zip(roots, kinds)), len(block.outputs), self.n_inputs)
 
     @cached_property
     def tape(self) -> Tape | None:

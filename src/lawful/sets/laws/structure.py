@@ -44,6 +44,25 @@ def connected(outputs: dict[str, list[list[int]]], n_outputs: int) -> list[Block
     return list(blocks.values())
 
 
+def restricted(graph: Graph, roots: list[Sum], outputs: list[int]) -> tuple[Graph, list[Sum]]:
+    """The same expressions on a graph of their own, in which the outputs are numbered from 0."""
+    other, number = Graph(), {t: k for k, t in enumerate(outputs)}
+    new: dict[int, int] = {}
+    for i in graph.reachable({i for root in roots for i in root.terms}):
+        op, *rest = graph.nodes[i]
+        if op == "y":
+            new[i] = other.node("y", number[rest[0]])
+        elif op == "sum":
+            new[i] = other.node("sum", rest[0], tuple(sorted((new[j], w) for j, w in rest[1])))
+        elif op == "pow":
+            new[i] = other.node("pow", new[rest[0]], rest[1])
+        elif graph.arguments(graph.nodes[i]):
+            new[i] = other.node(op, *(new[j] for j in rest))
+        else:
+            new[i] = other.node(op, *rest)
+    return other, [Sum(root.const, {new[j]: w for j, w in root.terms.items()}) for root in roots]
+
+
 def fingerprints(graph: Graph, roots: list[Sum]) -> list[bytes]:
     """A short code for each expression, the same for the same expression in another graph."""
     codes: dict[int, bytes] = {}

@@ -1,8 +1,8 @@
 """A law and its derivatives as one list of instructions on numbers, for compiled code.
 
 The table has one row for each output, each multiplier nu, each input that enters, and then one for each instruction, in an
-order in which arguments come first. Values, the entries of the Jacobian and those of the Lagrangian's Hessian that are not always
-zero are rows of the table.
+order in which arguments come first. Values, the entries of the Jacobian and those of the Lagrangian's Hessian that are not
+always zero are rows of the table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lawful.sets.laws.derivatives import TooLong, hessian, jacobian, lagrangian
 from lawful.sets.laws.graph import Graph, Sum
 
 OPS = (
-    "sum", "mul", "gmul", "div", "power", "atan2", "pow", "inv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-    "exp", "log", "sqrt", "abs", "sign",
+    "sum", "mul", "gmul", "div", "power", "atan2", "pow", "inv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "tanh", "exp", "log", "sqrt", "abs", "sign",
 )  # fmt: skip
 CODE = {name: k for k, name in enumerate(OPS)}
 LONGEST = 150_000  # instructions and terms of sums
@@ -24,7 +24,7 @@ LONGEST = 150_000  # instructions and terms of sums
 
 @dataclass(frozen=True)
 class Tape:
-    """Instructions k = 0, 1, ... fill row first + k: op[k] of rows a[k], b[k]; a sum is const[k] + the terms a[k] ... b[k] - 1."""
+    """Instruction k fills row first + k: op[k] of the rows a[k], b[k]; a sum is const[k] + the terms a[k] ... b[k] - 1."""
 
     op: np.ndarray
     a: np.ndarray
@@ -102,9 +102,10 @@ class _Writer:
 
     def tape(self, values: list[int], slopes: list[tuple[int, int, int]], bends: list[tuple[int, int, int]]) -> Tape:
         op, a, b, const = zip(*self.code) if self.code else ((), (), (), ())
-        numbers = (np.array(v, dtype=np.int32) for v in (op, a, b))
         return Tape(
-            *numbers,
+            np.array(op, dtype=np.int32),
+            np.array(a, dtype=np.int32),
+            np.array(b, dtype=np.int32),
             np.array(const, dtype=np.float64),
             np.array(self.term, dtype=np.int32),
             np.array(self.weight, dtype=np.float64),
