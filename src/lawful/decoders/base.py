@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows, to_numpy
 from lawful._small import peak
 from lawful.sets.base import tolerance
-from lawful.sets.restore import restore
+from lawful.sets.restore import restore, snapped
 
 NEAR = 1e-6  # how far, relative to what it came from, a point may be moved to put it on C
 
@@ -163,13 +163,20 @@ def polish(F: Any, C: Any, c: Array, averaged: Array) -> tuple[Array, Array, Arr
     part, now = C.rows(rows), take_rows(c, rows)
     reach = NEAR * xp.maximum(peak(abs(now)), peak(abs(take_rows(F.center, rows))))[:, None]
     best, best_off, least = now, take_rows(measured, rows), take_rows(residual, rows)
-    snapped = xp.where(abs(now) <= reach * 1e-3, xp.zeros_like(now), now)
-    for start in (now, snapped):
-        for trial in (start, way_back(part, start)):
-            off, left = part.measured(trial)
-            better = (off < best_off) & xp.all(abs(trial - now) <= reach, axis=1)
-            best, best_off = xp.where(better[:, None], trial, best), xp.where(better, off, best_off)
-            least = xp.where(better, left, least)
+    zeros = xp.where(abs(now) <= reach * 1e-3, xp.zeros_like(now), now)
+    for trial in (
+        lambda: snapped(part, now),
+        lambda: zeros,
+        lambda: way_back(part, now),
+        lambda: way_back(part, zeros),
+    ):
+        point = trial()
+        off, left = part.measured(point)
+        better = (off < best_off) & xp.all(abs(point - now) <= reach, axis=1)
+        best, best_off = xp.where(better[:, None], point, best), xp.where(better, off, best_off)
+        least = xp.where(better, left, least)
+        if bool(xp.all(best_off <= tolerance(c))):
+            break
     return put_rows(c, rows, best), put_rows(measured, rows, best_off), put_rows(residual, rows, least)
 
 

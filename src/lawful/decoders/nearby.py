@@ -22,7 +22,7 @@ from lawful.decoders.lagrange import plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.equations import Equations
-from lawful.sets.restore import restore
+from lawful.sets.restore import restore, snapped
 from lawful.sets.systems import CompiledSystem
 
 QUICK = 20  # steps from one start: whoever needs more gets others
@@ -116,6 +116,7 @@ def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float)
 def put_back(C: Any, c: Array, scale: Array, worth: Array | None = None) -> tuple[Array, Array, Array, Array]:
     """c on C to rounding, where it is worth it: points, steps that were needed, `C.relative` and `C.residual` there."""
     xp = array_namespace(c)
+    c = snapped(C, c)
     off, residual = C.measured(c)
     steps = xp.zeros(c.shape[0], dtype=xp.int64, device=device_of(c))
     far = ~(off <= ROUNDED)
@@ -123,6 +124,7 @@ def put_back(C: Any, c: Array, scale: Array, worth: Array | None = None) -> tupl
     if rows.shape[0]:
         part = C.rows(rows)
         now, count = restore(part, take_rows(c, rows), take_rows(scale, rows))
+        now = snapped(part, now)
         measured = part.measured(now)
         c, steps = put_rows(c, rows, now), put_rows(steps, rows, count)
         off, residual = put_rows(off, rows, measured[0]), put_rows(residual, rows, measured[1])

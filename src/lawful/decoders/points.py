@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from lawful.decoders.base import Decoding
 from lawful.decoders.dispatch import decode
 from lawful.losses.objective import Quadratic
 from lawful.sets.base import ConstraintSet
+from lawful.sets.equations import Equations
+from lawful.sets.names import highest_input
 
 LARGEST = 1e100
 
@@ -60,8 +63,39 @@ def project(
     if getattr(constraint, "n_tasks_", None) == p.shape[1] and frame_names is None:
         C = constraint
     else:
-        C = clone(constraint).fit(p, X, outputs=frame_names, inputs=names)
+        C = _kept(constraint, p, X, frame_names) or clone(constraint).fit(p, X, outputs=frame_names, inputs=names)
     if X is not None:
         C = C.at(X)
     d = decode(Quadratic.around(p, a), C)
     return d if certificate else d.c
+
+
+def _kept(constraint: ConstraintSet, p: np.ndarray, X: Any, outputs: list[str] | None) -> ConstraintSet | None:
+    """A law in words, fitted to points that lie about where these do; kept, so that its seeds are found once.
+
+    Where the points are is rounded (their spread to a power of 4), so that what is kept does not depend on who came first. None
+    for sets that need little to set up, or depend on inputs.
+    """
+    words = getattr(constraint, "equations", None)
+    words = [words] if isinstance(words, str) else words
+    plain = isinstance(constraint, Equations) and isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)
+    if X is not None or not plain or not len(p):
+        return None
+    location, spread = p.mean(axis=0), p.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.abs(location), spread, np.abs(location))
+    spread = 4.0 ** np.round(np.log(np.where(spread > 0, spread, 1.0)) / np.log(4.0))
+    near = np.round(location / spread) * spread
+    return _fitted(tuple(words), tuple(outputs or ()), tuple(near.tolist()), tuple(spread.tolist()))
+
+
+@lru_cache(maxsize=32)
+def _fitted(
+    words: tuple[str, ...], outputs: tuple[str, ...], location: tuple[float, ...], spread: tuple[float, ...]
+) -> ConstraintSet | None:
+    T = len(location)
+    around = np.random.default_rng(0).standard_normal((64, T))
+    around = (around - around.mean(axis=0)) / around.std(axis=0)
+    law = Equations(list(words))
+    if highest_input(list(words)):
+        return None
+    return law.fit(np.array(location) + np.array(spread) * around, outputs=list(outputs) or None)

@@ -69,7 +69,6 @@ class Polyhedral(Decoder):
 
     def _convex(self, F: Any, C: Any, weights: Array, same: bool) -> Decoding:
         w = F.center
-        xp = array_namespace(w)
         m, T = w.shape
         law = _Law.of(C, w)
         shared = _Shared(law, weights[0, ...]) if same and law.A.ndim == law.G.ndim == 2 else None
@@ -78,7 +77,7 @@ class Polyhedral(Decoder):
         chunk = max(64, CELLS // cells)
         found = []
         for begin in range(0, m, chunk):
-            idx = xp.arange(begin, min(begin + chunk, m), device=device_of(w))
+            idx = slice(begin, min(begin + chunk, m))
             some, part = (law, w) if m <= chunk else (law.rows(idx), take_rows(w, idx))
             if shared:
                 c, solved, steps = shared.solve(part, some, self.max_iter)

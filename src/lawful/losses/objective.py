@@ -92,7 +92,10 @@ class Quadratic:
     def value(self, c: Array) -> Array:
         a, b = self.a, self.b
         if self._convex:
-            return dot(a * (c - self.center), c - self.center)
+            r = c - self.center
+            if type(r) is np.ndarray:  # in one pass
+                return np.einsum("it,it,it->i", a, r, r)
+            return dot(a * r, r)
         return total(_terms(a, b, c))
 
     def weigh(self, r: Array) -> Array:

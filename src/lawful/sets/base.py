@@ -21,6 +21,7 @@ and, where mathematics has it, any of these capabilities, which the decoders ask
 * `curvature(c, nu)`: sum over all those functions, equalities first, of nu_p times their Hessian;
 * `scales(c)` (m, P + R): how large the terms of each function are at c, which is what "zero" is measured by;
 * `nearest(c)`: Euclidean projection, with `convex = True` when the set is convex;
+* `snap(c)`: c with outputs that the law fixes, or bounds, exactly where they are but for rounding;
 * `cones()`: a convex set as {c : offset - matrix c in a cone}; `polyhedral = True` when all of them are linear;
 * `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold; `turned(c)`: other
   likely local minima than `nearest(c)`;

@@ -21,6 +21,8 @@ from lawful.sets.parser import check_length
 from lawful.sets.restore import functions, positive, restore, violation
 from lawful.sets.systems import CallableSystem, CompiledSystem
 
+SNAP = 1e-11  # of the largest output of a row: so much is rounding
+
 
 def _has(kind: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self, "system_") and self.system_.count(kind) > 0
@@ -218,6 +220,11 @@ class Equations(ConstraintSet):
         self._need_x()
         parts = [(kind, *self.system_.affine_part(kind, self._X)) for kind in ("=", "<=") if self.system_.count(kind)]
         return [Cone("zero" if kind == "=" else "nonnegative", A, -b) for kind, A, b in parts]
+
+    def snap(self, c: Array) -> Array:
+        """c with outputs that are fixed, or at a bound, exactly there if they are so up to rounding of the row."""
+        pins = self.system_.pins if isinstance(self.system_, CompiledSystem) else None
+        return c if pins is None else pins.snap(c, self._X, SNAP * peak(c))
 
     def curvature(self, c: Array, nu: Array) -> Array:
         """(m, T, T) sum over all functions, equalities first, of nu_p times their Hessian."""

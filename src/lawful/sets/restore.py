@@ -72,6 +72,11 @@ def roundoff(jacobian: Array, c: Array) -> Array:
     return mat_vec(abs(jacobian), abs(c))
 
 
+def snapped(C: Any, c: Array) -> Array:
+    """c with outputs that C fixes, or bounds, exactly there where that is a matter of rounding."""
+    return C.snap(c) if hasattr(C, "snap") else c
+
+
 @np.errstate(all="ignore")  # a trial may leave the domain of an equation; it is then rejected
 def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 100) -> tuple[Array, Array]:
     """Points of C near c (moves measured in units of `scale`), and the number of iterations of each row.
@@ -108,7 +113,7 @@ def restore(C: Any, c: Array, scale: Array, tol: float = 1e-13, max_iter: int = 
         merit = total(g**2)
         S = add_diagonal(product(A, A), damping[:, None])
         d = -units * vec_mat(solve_small(S, g), A)
-        trial = now + xp.where(xp.isfinite(d), d, xp.zeros_like(d))
+        trial = snapped(part, now + xp.where(xp.isfinite(d), d, xp.zeros_like(d)))
         after = total((violation(part, trial) / norm) ** 2)
         better = (after < merit) & xp.all(xp.isfinite(d), axis=1)
         c = put_rows(c, active, xp.where(better[:, None], trial, now))

@@ -67,6 +67,20 @@ class CompiledSystem:
         """Outputs that no relation ties to others, directly or through a third, are different blocks."""
         return connected(self.outputs, self.n_outputs)
 
+    @cached_property
+    def pins(self) -> Pins | None:
+        """The affine relations that speak of a single output: fixed values and bounds."""
+        chosen = [
+            (root, kind, outputs[0])
+            for kind in KINDS
+            for root, affine, outputs in zip(self.roots[kind], self.affine[kind], self.outputs[kind])
+            if affine and len(outputs) == 1
+        ]
+        if not chosen:
+            return None
+        system = CompiledSystem(self.graph, [(root, kind) for root, kind, _ in chosen], self.n_outputs, self.n_inputs)
+        return Pins(system, {kind: [t for _, k, t in chosen if k == kind] for kind in KINDS})
+
     def block(self, block: Block) -> CompiledSystem:
         """The relations of one block as a law of its outputs alone."""
         pairs = [(self.roots[kind][p], kind) for kind in KINDS for p in block.relations[kind]]
@@ -176,6 +190,44 @@ class CompiledSystem:
             return Directions(graph, directional(graph, [slopes.get(t, Sum()) for t in range(T)]))
         columns = {t * T + s: entry for (t, s), entry in entries.items()}
         return Program(graph, columns, (T, T), mirror={t * T + s: s * T + t for t, s in entries})
+
+
+class Pins:
+    """a(x) y_t + b(x) = 0, or <= 0: outputs that a law fixes, or bounds, one by one."""
+
+    def __init__(self, system: CompiledSystem, outputs: dict[str, list[int]]) -> None:
+        self.system, self.outputs = system, outputs
+        self._fixed: dict[str, tuple[Array, Array]] = {}
+
+    def _parts(self, kind: str, X: Array | None) -> tuple[Array, Array]:
+        if self.system.depends_on_x:
+            return self.system.affine_part(kind, X)
+        if kind not in self._fixed:
+            self._fixed[kind] = self.system.affine_part(kind)
+        return self._fixed[kind]
+
+    def snap(self, c: Array, X: Array | None, reach: Array) -> Array:
+        """c with the outputs that are within `reach` (m,) of where they are fixed, or of a bound that they violate, put there.
+
+        A relation such as y7 = 0 has no scale but its own: 1e-17 would violate it as much as 1.
+        """
+        xp = array_namespace(c)
+        columns = None
+        for kind in KINDS:
+            if not self.outputs[kind]:
+                continue
+            A, b = (like(part, c) for part in self._parts(kind, X))
+            for p, t in enumerate(self.outputs[kind]):
+                slope = A[..., p, t]
+                level = -b[..., p] / xp.where(slope != 0, slope, xp.ones_like(slope))
+                now = c[:, t] if columns is None else columns[t]
+                move = (slope != 0) & (now != level) & (abs(now - level) <= reach)
+                if kind == "<=":
+                    move = move & ((now - level) * slope > 0)
+                if bool(xp.any(move)):
+                    columns = [c[:, s] for s in range(c.shape[1])] if columns is None else columns
+                    columns[t] = xp.where(move, level + 0 * now, now)
+        return c if columns is None else xp.stack(columns, axis=1)
 
 
 class CallableSystem:
