@@ -201,6 +201,7 @@ def long_law(terms: int = 1000) -> None:
         (" + ".join(f"{t + 1}*y{t % 50 + 1}" for t in range(terms)), "linear"),
         (" + ".join(f"{t + 1}*y{t % 50 + 1}*y{(7 * t + 3) % 50 + 1}" for t in range(terms)), "products"),
         (" + ".join(f"sin({t + 1}*y{t % 50 + 1})" for t in range(terms)), "sines"),
+        (" + ".join(f"y{t % 50 + 1}/({t + 2} + y{(3 * t + 1) % 50 + 1}**2)" for t in range(terms)), "quotients"),
     ):
         c = np.ones((1, 50))
 
@@ -211,7 +212,7 @@ def long_law(terms: int = 1000) -> None:
             system.hessian("=", c, None, np.ones((1, 1)))
 
         spent, _ = seconds(compiled)
-        print(f"a law of {terms} {label + ',':<10} values and two derivatives: {spent:.3f} s{'' if spent <= 0.2 else ' *'}")
+        print(f"a law of {terms} {label + ',':<11} values and two derivatives: {spent:.3f} s{'' if spent <= 0.2 else ' *'}")
 
 
 def warm_up() -> None:
