@@ -69,6 +69,11 @@ def rows_in(call: Callable[[int], Any], most: int, limit: float) -> int:
     return most
 
 
+def times(ratio: float) -> str:
+    """A ratio with two or three digits."""
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}" if ratio >= 1 else f"{ratio:.2g}"
+
+
 def objective(c: Array, w: Array) -> Array:
     return ((c - w) ** 2).sum(axis=1)
 
@@ -123,7 +128,7 @@ def peer_column(peer: Peer | None, law: Law, w: Array, X: Array | None, best: Ar
     part = None if X is None else X[:k]
     above = objective(found[:k], w[:k]) > best[:k] + OFF * (1 + best[:k])
     off = np.mean(above | ~(violation(law, found[:k], part) <= OFF))
-    return f"{spent / n / ours:.3g} ({off:.0%})"
+    return f"{times(spent / n / ours)} ({off:.0%})"
 
 
 def goals(kind: str, T: int, P: int, line: Line) -> str:
@@ -187,7 +192,7 @@ def measure(kind: str, law: Law, options: argparse.Namespace) -> bool:
     verdict = goals(kind, T, P, line)
     product = f"{line.products / line.ours:.2g}" if plain else ""
     print(
-        f"{head}{line.ours * 1e6:>9.1f}{line.slsqp / line.ours:>8.3g}{product:>9}{quadratic:>15}"
+        f"{head}{line.ours * 1e6:>9.1f}{times(line.slsqp / line.ours):>8}{product:>9}{quadratic:>15}"
         f"{others.get('ENFORCE', ''):>13}{others.get('KKT-HN', ''):>14}"
         f"{f'{wrong}/{k}':>9}{np.mean(d.status != 'ok'):>8.1%}  {verdict}",
         flush=True,
