@@ -20,8 +20,8 @@ of the IEEE 30-bus grid, where 48 loads are inputs. T outputs, P equations.
              against SLSQP, and for `--checked` rows of laws that are not convex against SLSQP from `--starts` starts
     goal     the factors asked for, and whether they are reached; * is a goal that is missed
 
-Times are CPU seconds of this process (for KKT-HardNet, of all its threads), so that other work on the machine counts little; set
-OMP_NUM_THREADS=1. A dash is what would take longer than `--seconds`. Peers are installed by
+Times are CPU seconds of this process (for KKT-HardNet, of all its threads), so that other work on the machine counts little.
+Set OMP_NUM_THREADS=1. A dash is what would take longer than `--seconds`. Peers are installed by
 `pip install torch enforce-nn kkt-hardnet piqp proxsuite`.
 """
 
