@@ -54,6 +54,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are not in results/
 	$(RUN) benchmarks/lemniscate.py
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/laws.py --quick
 	$(RUN) benchmarks/metrics.py --data "$(DATA)"
 	$(RUN) benchmarks/distillation.py --data "$(DATA)"
 	$(RUN) -m pip install --quiet --editable ".[bench]"

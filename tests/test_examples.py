@@ -1,0 +1,96 @@
+"""The scripts in `examples/` run, their laws hold, and the law makes predictions better."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lawful import Equations
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_scripts(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+def script(name):
+    return importlib.import_module(name)
+
+
+def test_distillation():
+    r = script("distillation").run()
+    assert r["ok"] == 1
+    assert r["relative violation"] <= 1e-8
+    assert r["lawful violation"] <= 1e-8 * 100  # flows are about 100
+    assert r["free violation"] > 1e-2
+    assert r["lawful"] < 0.7 * r["free"]
+
+
+def test_power_flow():
+    r = script("power_flow").run()
+    assert r["ok"] == 1
+    assert r["lawful violation"] <= 1e-8
+    assert r["free violation"] > 1e-2
+    assert (r["lawful"] < r["free"]).all()  # magnitudes, angles, active and reactive powers
+    assert (r["lawful"][:2] < 0.6 * r["free"][:2]).all()
+
+
+def test_flow_sheet():
+    r = script("flow_sheet").run()
+    assert r["ok"] == 1
+    assert r["lawful violation"] <= 1e-8
+    assert r["free violation"] > 1e-2
+    assert r["lawful negative"] == 0
+    assert r["closed"] > 0.05  # bounds bind: this is no affine law in disguise
+    assert r["free negative"] > 0.05
+    assert r["lawful"] < r["free"]
+
+
+@pytest.mark.parametrize("buses", [14, 30])
+def test_power_flows_of_the_archive(buses):
+    """The published solutions: voltages at the last bus, the slack's power; and strings that agree with complex arithmetic."""
+    grids = script("grids")
+    grid = grids.grid(buses)
+    v, a = grids.solve(grid, grid.load[None])
+    S = grids.power(grid, v, a)
+    published = {14: (1.036, -16.04, 2.324), 30: (0.992, -17.64, 2.610)}[buses]
+    np.testing.assert_allclose((v[0, -1], np.degrees(a[0, -1]), S[0, 0].real), published, rtol=1e-3)
+    np.testing.assert_allclose(S[0, 1:].real, (grid.generation - grid.load).real[1:], atol=1e-10)
+
+
+def test_power_flow_strings_say_what_complex_arithmetic_says():
+    flow, grids = script("power_flow"), script("grids")
+    grid = grids.grid(14)
+    truth = flow.states(grid, np.array([[1.0, 1.0, 1.0], [0.6, 1.2, 0.8]]))
+    law = Equations(flow.law(grid)).fit(truth)
+    assert law.residual(truth).max() <= 1e-12
+    rng = np.random.default_rng(0)
+    c = truth + 0.1 * rng.standard_normal(truth.shape)
+    S = grids.power(grid, c[:, :14], c[:, 14:28])
+    np.testing.assert_allclose(law.equality(c)[:, :28], c[:, 28:] - np.c_[S.real, S.imag], atol=1e-12)
+
+
+def test_balances_of_the_flow_sheet():
+    sheet = script("flow_sheet")
+    plant = sheet.make_plant(200, 0)
+    Y = sheet.flows(plant, np.random.default_rng(0).uniform(-1, 1, (50, 3)))
+    assert Y.shape == (50, 200)
+    assert np.abs(Y @ plant.units.T).max() <= 1e-11
+    assert Y.min() >= 0
+    assert (Y == 0).mean() > 0.01
+    assert np.linalg.matrix_rank(plant.units) == len(plant.units)
+
+
+def test_scripts_print():
+    """From the command line, as a user runs them: the smallest one."""
+    done = subprocess.run(
+        [sys.executable, FOLDER / "distillation.py", "--n", "20"], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "with the law" in done.stdout
