@@ -27,7 +27,8 @@ from lawful.sets.systems import CompiledSystem
 
 QUICK = 20  # steps from one start: whoever needs more gets others
 ROUNDED = 1e-12  # of the scale of a law: no need to go back any closer
-AROUND, ROUNDS = 4, 6  # starts in a round
+AROUND, ROUNDS = 8, 6  # starts in a round
+ENOUGH = 8  # starts that came to an end without finding anything new
 CLEAR = 0.5  # of the curvature of F must be left in L, where it is only looked at in some points
 
 
@@ -56,6 +57,7 @@ def nearby(F: Any, C: Any, scale: Array, tol: float, rounds: int) -> tuple[Candi
     good = found.converged & (found.off <= tolerance(w))
     best, value = found.c, xp.where(good, F.value(found.c), xp.full_like(found.off, xp.inf))
     settled = good & single
+    hits = xp.astype(good, xp.int64)
     open_ = everyone[~settled]
     everything = [found]
     directions = np.random.default_rng(0).standard_normal((rounds, AROUND, T))
@@ -69,7 +71,8 @@ def nearby(F: Any, C: Any, scale: Array, tol: float, rounds: int) -> tuple[Candi
         reach = xp.sqrt(total(((take_rows(best, rows) - take_rows(w, rows)) / unit) ** 2))
         reach = xp.where(xp.isfinite(reach), reach, xp.ones_like(reach))
         begin = take_rows(w, rows) + reach[:, None] * unit * like(np.tile(ahead, (k, 1)), w)
-        found, single = descend(F.rows(rows), C.rows(rows), rows, begin, unit, tol)
+        begin, _ = restore(C.rows(rows), begin, unit, tol=1e-3, max_iter=8)
+        found, single = descend(F.rows(rows), C.rows(rows), rows, begin, unit, tol, patient=True)
         everything.append(found)
         hit = found.converged & (found.off <= tolerance(w))
         worth = xp.where(hit, F.rows(rows).value(found.c), xp.full_like(found.off, xp.inf))
@@ -82,17 +85,20 @@ def nearby(F: Any, C: Any, scale: Array, tol: float, rounds: int) -> tuple[Candi
             near = take_rows(scale, open_)
             apart = peak((point - old) / near) > 1e-6 * peak(old / near)
             wins = cost < held
+            hits = put_rows(hits, open_, take_rows(hits, open_) + xp.astype(xp.isfinite(cost), xp.int64))
             new = new | (xp.isfinite(cost) & (apart | ~xp.isfinite(held)))
             sure = sure | (proof & (cost <= held * (1 + 1e-9)))
             best = put_rows(best, open_, xp.where(wins[:, None], point, old))
             value = put_rows(value, open_, xp.where(wins, cost, held))
-        over = sure | (~new & xp.isfinite(take_rows(value, open_)))
+        over = sure | (~new & (take_rows(hits, open_) > ENOUGH))
         settled = put_rows(settled, open_, over)
         open_ = open_[~over]
     return join(*everything), settled
 
 
-def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float) -> tuple[Candidates, Array]:
+def descend(
+    F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float, patient: bool = False
+) -> tuple[Candidates, Array]:
     """Local solutions from one start for each row of F, and whether there can be nothing better."""
     xp = array_namespace(begin)
     full = hasattr(F, "couples")
@@ -103,6 +109,10 @@ def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float)
         single = None
     else:
         c, nu, converged, iterations, single = solve(plan, begin, F.center, C._X, F.Q if full else F.a, tol, QUICK)
+        lost = np.flatnonzero(~converged)
+        if patient and len(lost):
+            again = sequential_quadratic(F.rows(lost), C.rows(lost), begin[lost], scale[lost], 2 * QUICK, tol=tol)
+            c[lost], converged[lost], iterations[lost] = again.c, again.converged, again.iterations
     c, extra, off, _ = put_back(C, c, scale, converged)
     if single is None:
         single = converged & (off <= tolerance(c))
