@@ -320,6 +320,25 @@ def test_tubes_are_judged_by_points_that_are_checked_first():
     assert (tube.off(c, None, lie) <= 1e-6).tolist() == [True, False]
 
 
+@pytest.mark.parametrize("outer", ["euclidean", "objective"])
+@pytest.mark.parametrize("inner", [0.1, 1e-6])
+def test_a_tube_around_a_tube_is_judged_by_points_of_the_inner_one(outer, inner, monkeypatch):
+    """The border itself is allowed, in the norm of each tube; 1e-3 beyond it is found."""
+    law = compose.inflated(compose.inflated(laws.round_set("Ball", 0.4, 100.0, 2), inner, "euclidean"), 0.1, outer)
+    weight = np.array([[2.0, 0.3], [0.1, 3.0]])
+    points = np.array([[900.0, -300.0], [-20.0, 700.0]])
+    C = calls.fitted(law, NAMES, points, Handed())
+    assert not judge(calls.ProjectCall(law, NAMES, points=points, weight=weight, shared=C), Always()).failures
+    honest = lawful.project
+
+    def beyond(points, C, weights=None, X=None, certificate=True):
+        d = honest(points, C, weights=weights, X=X, certificate=certificate)
+        return d.with_(c=d.c + 2e-3 * (points - d.c) / np.linalg.norm(points - d.c, axis=1, keepdims=True))
+
+    monkeypatch.setattr(lawful, "project", beyond)
+    assert "violated" in kinds(judge(calls.ProjectCall(law, NAMES, points=points, weight=weight, shared=C), Always()))
+
+
 def test_a_case_is_the_same_whatever_ran_before():
     def printed(number):
         out = io.StringIO()
