@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -318,6 +319,18 @@ def test_tubes_are_judged_by_points_that_are_checked_first():
     assert (tube.off(c) <= 1e-6).tolist() == [True, False]
     lie = Evidence([c.copy()])  # points that are not on the sphere prove nothing
     assert (tube.off(c, None, lie) <= 1e-6).tolist() == [True, False]
+
+
+def test_what_the_objective_owes_to_company_is_no_fault_of_the_decoder():
+    """Weights that are what is left of a cancellation differ with the order of rows, and so may answers: by as much."""
+    X = np.arange(3.0)[:, None]
+    together = lawful.losses.Quadratic(np.full((3, 2), 2.0), np.ones((3, 2)))
+
+    other = lawful.losses.Quadratic(np.full((1, 2), 2.0 + 2e-7), np.full((1, 2), 1.0 + 1e-7))
+    law = laws.round_set("Ball", 1.0, 0.0, 2)
+    call = calls.FitCall(law, NAMES, X, table=SimpleNamespace(given=(X, None, X)))
+    call.model = SimpleNamespace(objective=lambda X: together if len(X) == 3 else other)
+    assert call.blur(np.array([1])) == pytest.approx(1e-7, rel=1e-3)
 
 
 @pytest.mark.parametrize("outer", ["euclidean", "objective"])

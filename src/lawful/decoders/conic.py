@@ -18,6 +18,7 @@ from scipy import sparse
 from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
 from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
+from lawful.losses.objective import Quadratic
 from lawful.sets.cones import Cone
 
 
@@ -62,10 +63,14 @@ class Conic(Decoder):
         return finish(F, C, c, proven=proven, iterations=iterations)
 
     def _general(self, F: Any, C: Any, decode: Decode) -> Decoding:
-        """Rows that are not convex."""
+        """Rows that are not convex: without equations to descend on, the point of C nearest to the prediction, unproven."""
         if not Newton().missing(F, C):
             return Newton().solve(F, C, decode)
-        return finish(F, C, way_back(C, F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
+        xp = array_namespace(F.center)
+        near = way_back(C, F.center)
+        if not hasattr(C, "nearest"):
+            near = self.solve(Quadratic(xp.ones_like(near), near), C, decode).c
+        return finish(F, C, near, proven=xp.zeros_like(F.doubtful))
 
     def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
         """The answer of one row, in units of the prediction or, where these are too coarse for the set, of the labels."""
