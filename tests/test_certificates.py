@@ -465,3 +465,10 @@ def test_a_law_of_ratios_from_near_the_origin(size):
     d = project(size * rng.standard_normal((50, 4)), C, certificate=True)
     assert not (d.status == "infeasible").any() and (d.status == "ok").mean() > 0.6
     assert (d.c[:, 2] / d.c[:, 3] - d.c[:, 3] / d.c[:, 2] <= -0.9 + 1e-6).all()
+
+
+def test_scores_that_cancel_carry_no_confidence():
+    """Far outside the data scores are huge and their sum is rounding: its sign says nothing, and differed with the batch."""
+    scores = np.array([[1e12, 8e3 - 1e12], [1e12, -1e12 - 2e4], [0.7, 0.2], [1e3, 1.0 - 1e3]])
+    F = SmoothObjective([Absolute()], [scores], [np.array([0.0, 1.0])])
+    assert F.doubtful.tolist() == [True, True, False, False]

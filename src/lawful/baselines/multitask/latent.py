@@ -114,7 +114,7 @@ class LatentTaskStructure(Baseline):
         best, dual, gamma = None, -np.inf, None
         closest, moved = np.inf, 0
         with tqdm(total=max_iter, desc="rounds", disable=not self.verbose) as bar:
-            for n_iter in range(1, max_iter + 1):  # noqa: B007
+            for n_iter in range(1, max_iter + 1):
                 C = groups.task_matrices(theta)
                 G = np.einsum("jab,jab->ab", K, C[:, task[:, None], task[None, :]])
                 beta = solve_with_bias(G + np.diag(lam / omega), labels, own if problem.intercept else None)
