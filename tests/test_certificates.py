@@ -472,3 +472,32 @@ def test_scores_that_cancel_carry_no_confidence():
     scores = np.array([[1e12, 8e3 - 1e12], [1e12, -1e12 - 2e4], [0.7, 0.2], [1e3, 1.0 - 1e3]])
     F = SmoothObjective([Absolute()], [scores], [np.array([0.0, 1.0])])
     assert F.doubtful.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e11])
+@pytest.mark.parametrize("gap", [0.1, 1e-3, 0.0, -1e-9, -1e-3])
+def test_convex_sets_without_a_common_point_need_no_search(gap, scale, monkeypatch):
+    """A plane between them proves it; sets that touch are searched as ever."""
+    rng = np.random.default_rng(0)
+    C = Intersection([Ball(scale, center=np.zeros(3)), Ball(scale, center=np.array([2 * scale * (1 + gap), 0, 0]))])
+    C.fit(scale * rng.standard_normal((6, 3)))
+    points = scale * rng.standard_normal((3, 3))
+    if gap > 0:
+        monkeypatch.setattr("lawful.decoders.newton.sequential_quadratic", None)
+    d = project(points, C, weights=np.array([1.0, 2.0, 3.0]), certificate=True)
+    assert (d.status == ("infeasible" if gap > 0 else "ok")).all()
+    if gap > 0:
+        assert (d.residual > 0).all()
+
+
+@pytest.mark.parametrize("far", [1.0, 1e4, 1e8])
+def test_a_small_set_in_a_large_one_is_not_taken_for_empty(far):
+    """Labels of another size than the law set the units of the proof."""
+    rng = np.random.default_rng(0)
+    near = np.full(3, 0.3)
+    C = Intersection([Ball(1e-6, center=near), Ball(1.0), Affine([[1.0, 1.0, 1.0]], [0.9])]).fit(
+        far * rng.standard_normal((6, 3))
+    )
+    d = project(rng.standard_normal((3, 3)), C, weights=np.array([1.0, 2.0, 3.0]), certificate=True)
+    assert (d.status == "ok").all() and np.abs(d.c.sum(axis=1) - 0.9).max() < 1e-7
+    assert np.linalg.norm(d.c - near, axis=1).max() < 1.001e-6
