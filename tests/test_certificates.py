@@ -501,3 +501,15 @@ def test_a_small_set_in_a_large_one_is_not_taken_for_empty(far):
     d = project(rng.standard_normal((3, 3)), C, weights=np.array([1.0, 2.0, 3.0]), certificate=True)
     assert (d.status == "ok").all() and np.abs(d.c.sum(axis=1) - 0.9).max() < 1e-7
     assert np.linalg.norm(d.c - near, axis=1).max() < 1.001e-6
+
+
+def test_a_variance_that_rounding_swallowed_is_no_infinite_weight():
+    """1 / 0 went into the weights, and eigenvalues of the row's form did not converge."""
+    scores, variance = [np.array([[1.0, 0.3]])] * 3, np.array([[0.0, 0.02, 0.05]])
+    for metric in (None, np.diag([1.0, 2.0, 3.0])):
+        loss = Square(confidence="variance")
+        loss.metric_ = metric
+        for given in (variance, 0 * variance):
+            F = loss.objective(scores, [None] * 3, given)
+            d = decode(F, PositiveSemidefinite(2, packed=True).fit(np.zeros((1, 3))))
+            assert np.isfinite(F.center).all() and np.isfinite(d.value).all() and (d.status == "ok").all()
