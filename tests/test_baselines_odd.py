@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from lawful.baselines import (
     ClusteredMTL,
@@ -108,3 +109,26 @@ def test_a_constant_output(y):
     for model in MODELS:
         found = answer(model, X, y)
         assert found is not None and np.allclose(found, y, rtol=1e-6, atol=1e-12 * np.abs(y).max()), model
+
+
+def latent_data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4))
+    return X, X @ rng.standard_normal((4, 3)) + 0.1 * rng.standard_normal((40, 3))
+
+
+@pytest.mark.parametrize("exponent", [1.001, 1.0001, 1 + 1e-7])
+def test_exponents_near_one_are_certified_by_a_bound_that_does_not_underflow(exponent):
+    """Once a gap of 0 after one round, at three times the minimum."""
+    X, Y = latent_data()
+    near = LatentTaskStructure(p=1.01, q=1.01, tol=1e-5).fit(X, Y)
+    model = LatentTaskStructure(p=exponent, q=exponent).fit(X, Y)
+    assert 0 < model.gap_ <= 1e-3 * model.objective_
+    assert abs(model.objective_ - near.objective_) < 0.01 * near.objective_
+
+
+def test_latent_structure_stops_when_the_gap_no_longer_shrinks():
+    X, Y = latent_data()
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        model = LatentTaskStructure(d=1e-6, lam=1.0, tol=1e-6).fit(X, Y)
+    assert model.n_iter_ < 200 and model.gap_ < 1e-5 * model.objective_  # all 2000 rounds before, for the same gap

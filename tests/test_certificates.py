@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from lawful import (
     Absolute,
+    Affine,
     Ball,
     Box,
     ConstrainedRegressor,
@@ -29,13 +30,15 @@ from lawful import (
     Rotations,
     Sphere,
     Square,
+    Stiefel,
     project,
 )
 from lawful.decoders import Riemannian, decode
 from lawful.decoders.dispatch import COMPOSED, NAMED, SIMPLE
+from lawful.decoders.sqp import sequential_quadratic
 from lawful.kernels import Gaussian
 from lawful.losses import Loss
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.objective import Quadratic, QuadraticForm, SmoothObjective
 
 
 def reflections(m: int) -> np.ndarray:
@@ -410,3 +413,103 @@ def test_points_that_project_cannot_use():
         project([[1e200, 1.0]], Sphere())
     C = Equations("a = 2*b").fit(np.ones((1, 2)), outputs=["a", "b"])
     np.testing.assert_allclose(project(pd.DataFrame({"b": [1.0], "a": [2.0]}), C), [[1.0, 2.0]])
+
+
+def test_packed_matrices_are_projected_whatever_their_neighbours():
+    """The short iteration of packed entries once ended when the largest row of the batch was done."""
+    rng = np.random.default_rng(0)
+    C = PositiveSemidefinite(2, packed=True).fit(np.zeros((1, 3)))
+    z = rng.standard_normal((20, 3))
+    beside = C.nearest(np.concatenate([z, 1e9 * rng.standard_normal((2, 3))]))[:20]
+    assert np.abs(beside - np.concatenate([C.nearest(row[None]) for row in z])).max() < 1e-15
+    matrix = cvxpy.Variable((2, 2), PSD=True)
+    for row, found in zip(z[:4], beside):
+        apart = cvxpy.hstack([matrix[0, 0] - row[0], matrix[0, 1] - row[1], matrix[1, 1] - row[2]])
+        best = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(apart))).solve(solver=cvxpy.CLARABEL)
+        assert abs(np.sum((found - row) ** 2) - best) < 1e-6
+
+
+def test_a_convex_law_is_found_also_where_the_objective_is_not_convex():
+    """Matrices with trace 1 and no negative eigenvalue; weights of a doubtful row may all be negative."""
+    C = Intersection([PositiveSemidefinite(2, packed=True), Affine([[1.0, 0.0, 1.0]], [1.0])]).fit(np.eye(3))
+    F = Quadratic(np.array([[-1.0, -2.0, -1.0], [1.0, -0.5, 2.0]]), np.array([[-5.0, 3.0, 2.0], [400.0, 0.0, -300.0]]))
+    d = decode(F, C)
+    assert (d.status == "not_converged").all() and C.contains(d.c).all()
+    assert np.abs(d.c[:, 0] + d.c[:, 2] - 1).max() < 1e-7
+    assert (d.c[:, 0] * d.c[:, 2] - d.c[:, 1] ** 2 > -1e-7).all()
+
+
+def test_a_loss_with_corners_gives_an_empty_law_up_at_once(monkeypatch):
+    """No point of the sphere is an orthonormal frame: sharper and sharper corners do not help to find one."""
+    far = np.array([13.0, 16.0, 12.0, -25.7, -16.0, 0.3])
+    Y = far / 2 + np.random.default_rng(0).standard_normal((4, 6))
+    C = Intersection([Sphere(2.7, center=far), Stiefel(3, 2)]).fit(Y)
+    losses = [Huber(), Huber(), Pinball(0.5), Absolute(), Absolute(), Huber()]
+    searches = []
+
+    def counted(F, *rest):
+        searches.append(F.shape[0])
+        return sequential_quadratic(F, *rest)
+
+    monkeypatch.setattr("lawful.decoders.newton.sequential_quadratic", counted)
+    d = decode(SmoothObjective(losses, [np.full((1, 4), 0.25)] * 6, list(Y.T)), C)
+    assert (d.status == "infeasible").all()
+    assert 0 < len(searches) <= 8  # 24 when every width was tried from every start
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e-8, 0.0])
+def test_a_law_of_ratios_from_near_the_origin(size):
+    """No ratio has a value at the origin, yet the law has points next to it: y3/y4 in (0, 0.65] or below -1.55."""
+    rng = np.random.default_rng(0)
+    C = Equations("(y3/y4) - (y4/y3) < -0.9").fit(rng.standard_normal((30, 4)))
+    d = project(size * rng.standard_normal((50, 4)), C, certificate=True)
+    assert not (d.status == "infeasible").any() and (d.status == "ok").mean() > 0.6
+    assert (d.c[:, 2] / d.c[:, 3] - d.c[:, 3] / d.c[:, 2] <= -0.9 + 1e-6).all()
+
+
+def test_scores_that_cancel_carry_no_confidence():
+    """Far outside the data scores are huge and their sum is rounding: its sign says nothing, and differed with the batch."""
+    scores = np.array([[1e12, 8e3 - 1e12], [1e12, -1e12 - 2e4], [0.7, 0.2], [1e3, 1.0 - 1e3]])
+    F = SmoothObjective([Absolute()], [scores], [np.array([0.0, 1.0])])
+    assert F.doubtful.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e11])
+@pytest.mark.parametrize("gap", [0.1, 1e-3, 0.0, -1e-9, -1e-3])
+def test_convex_sets_without_a_common_point_need_no_search(gap, scale, monkeypatch):
+    """A plane between them proves it; sets that touch are searched as ever."""
+    rng = np.random.default_rng(0)
+    C = Intersection([Ball(scale, center=np.zeros(3)), Ball(scale, center=np.array([2 * scale * (1 + gap), 0, 0]))])
+    C.fit(scale * rng.standard_normal((6, 3)))
+    points = scale * rng.standard_normal((3, 3))
+    if gap > 0:
+        monkeypatch.setattr("lawful.decoders.newton.sequential_quadratic", None)
+    d = project(points, C, weights=np.array([1.0, 2.0, 3.0]), certificate=True)
+    assert (d.status == ("infeasible" if gap > 0 else "ok")).all()
+    if gap > 0:
+        assert (d.residual > 0).all()
+
+
+@pytest.mark.parametrize("far", [1.0, 1e4, 1e8])
+def test_a_small_set_in_a_large_one_is_not_taken_for_empty(far):
+    """Labels of another size than the law set the units of the proof."""
+    rng = np.random.default_rng(0)
+    near = np.full(3, 0.3)
+    C = Intersection([Ball(1e-6, center=near), Ball(1.0), Affine([[1.0, 1.0, 1.0]], [0.9])]).fit(
+        far * rng.standard_normal((6, 3))
+    )
+    d = project(rng.standard_normal((3, 3)), C, weights=np.array([1.0, 2.0, 3.0]), certificate=True)
+    assert (d.status == "ok").all() and np.abs(d.c.sum(axis=1) - 0.9).max() < 1e-7
+    assert np.linalg.norm(d.c - near, axis=1).max() < 1.001e-6
+
+
+def test_a_variance_that_rounding_swallowed_is_no_infinite_weight():
+    """1 / 0 went into the weights, and eigenvalues of the row's form did not converge."""
+    scores, variance = [np.array([[1.0, 0.3]])] * 3, np.array([[0.0, 0.02, 0.05]])
+    for metric in (None, np.diag([1.0, 2.0, 3.0])):
+        loss = Square(confidence="variance")
+        loss.metric_ = metric
+        for given in (variance, 0 * variance):
+            F = loss.objective(scores, [None] * 3, given)
+            d = decode(F, PositiveSemidefinite(2, packed=True).fit(np.zeros((1, 3))))
+            assert np.isfinite(F.center).all() and np.isfinite(d.value).all() and (d.status == "ok").all()

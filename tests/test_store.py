@@ -209,6 +209,26 @@ def test_damaged_times_are_named_and_cost_no_row(tmp_path, line, message):
         assert store.todo() == PLAN[2:] and len(store.times()) == 2
 
 
+def test_what_lacks_deep_inside_results_is_named_with_its_line(tmp_path):
+    """A report that looks for it says which line to delete; JSON, equality and nesting stay what they are."""
+    with Store(tmp_path, ASKED, PLAN, resume=False) as store:
+        store.begin(SESSION)
+        for c in PLAN:
+            lost = c == PLAN[2]
+            store.add(c, {"STL": {} if lost else {"mse": 1.0}, "path": [{} if lost else {"delta": 0.1}]}, TIMES)
+        rows = store.finish()
+    assert rows[1]["results"] == {"STL": {"mse": 1.0}, "path": [{"delta": 0.1}]}
+    assert json.loads(dumps(rows[1])) == rows[1] and flat(rows)[1]["STL.mse"] == 1.0
+    assert rows[1]["results"]["path"][0]["delta"] == 0.1 and rows[2]["results"]["STL"].get("mse") is None
+    for look, told in (
+        (lambda r: r["STL"]["mse"], "STL lacks 'mse'"),
+        (lambda r: r["path"][0]["delta"], "path[0] lacks 'delta'"),
+    ):
+        with pytest.raises(StoreError, match=re.escape(f"rows.jsonl: line 3: results.{told}")) as caught:
+            [look(row["results"]) for row in rows]
+        assert "--resume" in str(caught.value)
+
+
 def test_two_writers_at_once_are_refused(tmp_path):
     with (
         Store(tmp_path, ASKED, PLAN, resume=False),

@@ -228,10 +228,15 @@ class FitCall(Call):
         return self.model.decode(self._some(rows))
 
     def blur(self, rows):
+        """Of the prediction, and of its weights: a variance is what is left when nearly everything cancels."""
         together, apart = self._regressor().objective(self.table.given[2]), self._regressor().objective(self._some(rows))
+        center = together.center[rows]
         with np.errstate(all="ignore"):
-            size = np.abs(together.center[rows]) + self.law.size
-            return float(np.nanmax(np.abs(together.center[rows] - apart.center) / size, initial=0.0))
+            blurs = [np.abs(center - apart.center) / (np.abs(center) + self.law.size)]
+            if hasattr(together, "softened"):  # a quadratic
+                weight, other = together.curvature(together.center)[rows], apart.curvature(apart.center)
+                blurs.append(np.abs(weight - other) / np.abs(weight))
+            return float(np.nanmax(blurs, initial=0.0))
 
     def bound(self):
         return self._regressor().constraint_.at(self.X)

@@ -15,8 +15,12 @@ class ProductOf(Law):
     blocks: list[tuple[Law, list[int]]] = field(default_factory=list)
 
     @property
-    def bare(self):
-        return New("lawful.Product", [(part.bare, self.new.args[0][k][1]) for k, (part, _) in enumerate(self.blocks)])
+    def depth(self):
+        return max(part.depth for part, _ in self.blocks)
+
+    def peeled(self, k):
+        written = [idx for _, idx in self.new.args[0]]
+        return New("lawful.Product", [(part.peeled(k), idx) for (part, _), idx in zip(self.blocks, written)])
 
     def off(self, c, X=None, evidence=None):
         c = np.asarray(c, float)
@@ -35,8 +39,11 @@ class UnionOf(Law):
     members: list[Law] = field(default_factory=list)
 
     @property
-    def bare(self):
-        return New("lawful.Union", [m.bare for m in self.members])
+    def depth(self):
+        return max(m.depth for m in self.members)
+
+    def peeled(self, k):
+        return New("lawful.Union", [m.peeled(k) for m in self.members])
 
     def off(self, c, X=None, evidence=None):
         return np.min([m.off(c, X, evidence) for m in self.members], axis=0)
@@ -50,8 +57,11 @@ class IntersectionOf(Law):
     members: list[Law] = field(default_factory=list)
 
     @property
-    def bare(self):
-        return New("lawful.Intersection", [m.bare for m in self.members])
+    def depth(self):
+        return max(m.depth for m in self.members)
+
+    def peeled(self, k):
+        return New("lawful.Intersection", [m.peeled(k) for m in self.members])
 
     def off(self, c, X=None, evidence=None):
         return np.max([m.off(c, X, evidence) for m in self.members], axis=0)
@@ -70,8 +80,11 @@ class TubeOf(Law):
     norm: str = "euclidean"
 
     @property
-    def bare(self):
-        return self.base.bare
+    def depth(self):
+        return 1 + self.base.depth
+
+    def peeled(self, k):
+        return self.new if k == 0 else self.base.peeled(k - 1)
 
     def off(self, c, X=None, evidence=None):
         """How far beyond delta the nearest known point of the base is; known points are checked before they count."""
@@ -110,7 +123,7 @@ class TubeOf(Law):
         length = norm(z - near)[:, None]
         if self.norm == "objective":
             return near
-        return near + (z - near) * np.minimum(1, 0.999999 * self.delta / np.where(length > 0, length, 1))
+        return near + (z - near) * np.minimum(1, self.delta / np.where(length > 0, length, 1))
 
 
 @dataclass
@@ -119,8 +132,11 @@ class PenaltyOf(Law):
     mu: float = 1.0
 
     @property
-    def bare(self):
-        return self.base.bare
+    def depth(self):
+        return 1 + self.base.depth
+
+    def peeled(self, k):
+        return self.new if k == 0 else self.base.peeled(k - 1)
 
     def off(self, c, X=None, evidence=None):
         if self.mu == 0:

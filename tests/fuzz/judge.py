@@ -20,6 +20,7 @@ frame         to_frame() keeps every output
 from __future__ import annotations
 
 import contextlib
+import itertools
 import linecache
 import signal
 import traceback
@@ -253,11 +254,18 @@ def _tables(call: FitCall, d: Decoding, c: np.ndarray, verdict: Verdict) -> None
 
 
 def _evidence(call: Call, c: np.ndarray) -> Evidence:
-    """Points of the law without its relaxations, found with the library's help; the judge checks them itself."""
+    """Points of the law without some of its relaxations, found with the library's help; the judge checks them itself.
+
+    A tube around a tube is measured from points of the inner one: nearest in the weights of the row, which may be another norm
+    than that of the inner tube.
+    """
     w = call.weights()
     sane = np.where(np.isfinite(c), c, 0.0)
     seen = np.ones_like(sane) if "Rankings" in call.law.name else sane  # comparisons are +1 or -1
-    base = at(build(call.law.bare, Handed()).fit(seen, outputs=call.names.outputs, inputs=call.names.inputs), call.X)
+    bases = [
+        at(build(call.law.peeled(k), Handed()).fit(seen, outputs=call.names.outputs, inputs=call.names.inputs), call.X)
+        for k in range(1, call.law.depth + 1)
+    ]
     points = []
     objectives = [lawful.losses.Quadratic(np.ones_like(sane), sane)]
     if w is not None and w.ndim == 2:
@@ -266,10 +274,10 @@ def _evidence(call: Call, c: np.ndarray) -> Evidence:
             if call.verb == "decode"
             else w * (call._plain()[0] if isinstance(call, ProjectCall) else call.points)
         )
-        objectives.append(lawful.losses.Quadratic(np.asarray(w, float), np.asarray(b, float)))
+        objectives += [lawful.losses.Quadratic(np.asarray(w, float), np.asarray(v, float)) for v in (b, w * sane)]
     elif w is not None:
-        objectives.append(lawful.losses.QuadraticForm(w, call.arrays[1]))
-    for F in objectives:
+        objectives += [lawful.losses.QuadraticForm(w, v) for v in (call.arrays[1], sane)]
+    for F, base in itertools.product(objectives, bases):
         try:
             points.append(np.asarray(lawful.decoders.decode(F, base).c, float))
         except Exception:  # no help, then

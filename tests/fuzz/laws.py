@@ -40,7 +40,7 @@ class Evidence:
 
 @dataclass
 class Law:
-    """A law over T outputs: `new` makes the library's object, `bare` the same without relaxations."""
+    """A law over T outputs: `new` makes the library's object, `peeled(k)` the same without its k outermost relaxations."""
 
     new: New
     T: int
@@ -55,7 +55,11 @@ class Law:
     ambiguous: bool = False  # a name in it could mean two variables: an error is the right answer
 
     @property
-    def bare(self) -> New:
+    def depth(self) -> int:
+        """How many relaxations lie inside each other."""
+        return 0
+
+    def peeled(self, k: int) -> New:
         return self.new
 
     def off(self, c: np.ndarray, X: np.ndarray | None = None, evidence: Evidence | None = None) -> np.ndarray:

@@ -33,7 +33,7 @@ def improved(call: Any, c: np.ndarray, status: np.ndarray, verdict: Any, rng: np
         return
     mine = call.value(c)[row]
     slack = 1e-9 * _size(call, c, row)
-    if mine > lowest * (1 + BETTER) + slack:
+    if mine > lowest + BETTER * abs(lowest) + slack:  # values of doubtful rows may be negative
         kind = "not optimal" if status[row] == "ok" else f"not optimal, and {status[row]}"
         verdict.notes.append((kind, f"row {row} has value {mine:.6g}, but {best.tolist()} has {lowest:.6g}"))
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -318,6 +319,37 @@ def test_tubes_are_judged_by_points_that_are_checked_first():
     assert (tube.off(c) <= 1e-6).tolist() == [True, False]
     lie = Evidence([c.copy()])  # points that are not on the sphere prove nothing
     assert (tube.off(c, None, lie) <= 1e-6).tolist() == [True, False]
+
+
+def test_what_the_objective_owes_to_company_is_no_fault_of_the_decoder():
+    """Weights that are what is left of a cancellation differ with the order of rows, and so may answers: by as much."""
+    X = np.arange(3.0)[:, None]
+    together = lawful.losses.Quadratic(np.full((3, 2), 2.0), np.ones((3, 2)))
+
+    other = lawful.losses.Quadratic(np.full((1, 2), 2.0 + 2e-7), np.full((1, 2), 1.0 + 1e-7))
+    law = laws.round_set("Ball", 1.0, 0.0, 2)
+    call = calls.FitCall(law, NAMES, X, table=SimpleNamespace(given=(X, None, X)))
+    call.model = SimpleNamespace(objective=lambda X: together if len(X) == 3 else other)
+    assert call.blur(np.array([1])) == pytest.approx(1e-7, rel=1e-3)
+
+
+@pytest.mark.parametrize("outer", ["euclidean", "objective"])
+@pytest.mark.parametrize("inner", [0.1, 1e-6])
+def test_a_tube_around_a_tube_is_judged_by_points_of_the_inner_one(outer, inner, monkeypatch):
+    """The border itself is allowed, in the norm of each tube; 1e-3 beyond it is found."""
+    law = compose.inflated(compose.inflated(laws.round_set("Ball", 0.4, 100.0, 2), inner, "euclidean"), 0.1, outer)
+    weight = np.array([[2.0, 0.3], [0.1, 3.0]])
+    points = np.array([[900.0, -300.0], [-20.0, 700.0]])
+    C = calls.fitted(law, NAMES, points, Handed())
+    assert not judge(calls.ProjectCall(law, NAMES, points=points, weight=weight, shared=C), Always()).failures
+    honest = lawful.project
+
+    def beyond(points, C, weights=None, X=None, certificate=True):
+        d = honest(points, C, weights=weights, X=X, certificate=certificate)
+        return d.with_(c=d.c + 2e-3 * (points - d.c) / np.linalg.norm(points - d.c, axis=1, keepdims=True))
+
+    monkeypatch.setattr(lawful, "project", beyond)
+    assert "violated" in kinds(judge(calls.ProjectCall(law, NAMES, points=points, weight=weight, shared=C), Always()))
 
 
 def test_a_case_is_the_same_whatever_ran_before():

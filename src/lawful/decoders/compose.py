@@ -24,6 +24,7 @@ from lawful.decoders.base import (
     stack,
 )
 from lawful.decoders.enumeration import row_chunks
+from lawful.losses.objective import Quadratic, QuadraticForm
 from lawful.sets.round import Ball
 
 
@@ -35,7 +36,7 @@ class Blocks(Decoder):
 
     def missing(self, F: Any, C: Any) -> list[str]:
         lacks = super().missing(F, C)
-        if not lacks and hasattr(F, "couples") and any(F.couples(idx) for _, idx in self._blocks(C)):
+        if not lacks and isinstance(F, QuadraticForm) and any(F.couples(idx) for _, idx in self._blocks(C)):
             lacks.append("an output metric that does not couple the blocks (metric='residual' is diagonal)")
         return lacks
 
@@ -175,7 +176,8 @@ class Inflation(Decoder):
         if C.delta == xp.inf:
             return finish(F, C, F.center)
         if hasattr(C.base_, "points_") and C.norm == "euclidean":
-            chunks = row_chunks(F.shape[0], C.base_.points_.shape[0] * (F.shape[1] if hasattr(F, "couples") else 1), F.center)
+            width = C.base_.points_.shape[0] * (F.shape[1] if isinstance(F, QuadraticForm) else 1)
+            chunks = row_chunks(F.shape[0], width, F.center)
             if len(chunks) > 1:
                 return stack([self.solve(F.rows(rows), C.rows(rows), decode) for rows in chunks])
         exact = decode(F, C.base_)
@@ -193,7 +195,7 @@ class Inflation(Decoder):
         xp = array_namespace(exact.c)
         points = like(C.base_.points_, exact.c)
         cost = F.costs(points)
-        if hasattr(F, "a") and bool(xp.all(F.a > 0)):
+        if isinstance(F, Quadratic) and bool(xp.all(F.a > 0)):
             reach = C.delta * xp.sqrt(xp.max(F.a, axis=1))
             bound = xp.sqrt(xp.where(cost > 0, cost, xp.zeros_like(cost))) - reach[:, None]
             bound = xp.where(bound > 0, bound, xp.zeros_like(bound)) ** 2

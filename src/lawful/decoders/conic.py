@@ -18,7 +18,11 @@ from scipy import sparse
 from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
 from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
+from lawful.decoders.seeds import known
+from lawful.losses.objective import Quadratic
 from lawful.sets.cones import Cone
+
+CLEAR = 1e-6  # how far a plane must lie between sets, relative to them, to prove that they have no point in common
 
 
 class Conic(Decoder):
@@ -64,10 +68,14 @@ class Conic(Decoder):
         return finish(F, C, c, proven=proven, iterations=iterations)
 
     def _general(self, F: Any, C: Any, decode: Decode) -> Decoding:
-        """Rows that are not convex."""
+        """Rows that are not convex: without equations to descend on, the point of C nearest to the prediction, unproven."""
         if not Newton().missing(F, C):
             return Newton().solve(F, C, decode)
-        return finish(F, C, way_back(C, F.center), proven=array_namespace(F.center).zeros_like(F.doubtful))
+        xp = array_namespace(F.center)
+        near = way_back(C, F.center)
+        if not hasattr(C, "nearest"):
+            near = self.solve(Quadratic(xp.ones_like(near), near), C, decode).c
+        return finish(F, C, near, proven=xp.zeros_like(F.doubtful))
 
     def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
         """The answer of one row, in units of the prediction or, where these are too coarse for the set, of the labels."""
@@ -111,7 +119,10 @@ class Conic(Decoder):
             settings,
         )
         found = solver.solve()
-        return sigma * np.asarray(found.x)[:T], str(found.status), int(found.iterations)
+        status, b, z = str(found.status), np.concatenate([b for _, _, b in scaled] or [np.zeros(0)]), np.asarray(found.z)
+        if status == "PrimalInfeasible" and not -b @ z > CLEAR * (np.abs(b) @ np.abs(z)):
+            status = "Unclear"  # sets that touch, up to rounding
+        return sigma * np.asarray(found.x)[:T], status, int(found.iterations)
 
 
 class PiecewiseConic(Conic):
@@ -129,8 +140,10 @@ class NewtonConic(Conic):
         return super().missing(F, C) + Newton().missing(F, C)
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        xp = array_namespace(F.center)
+        if not C.depends_on_x and known(C, "empty", self._empty):
+            return finish(F, C, way_back(C, F.center), lost=xp.ones_like(F.doubtful))
         d = Newton().solve(F, C, decode)
-        xp = array_namespace(d.c)
         rest = xp.nonzero(~certified(d))[0]
         if rest.shape[0] == 0:
             return d
@@ -140,6 +153,12 @@ class NewtonConic(Conic):
         rows = rest[better]
         fields = {name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS}
         return d.with_(**fields)
+
+    def _empty(self, C: Any) -> bool:
+        """Whether no point obeys C, which one plane between its parts proves: there is nothing to search for, then."""
+        size = float(np.max(np.abs(C.location_) + C.spread_))
+        T = C.n_tasks_
+        return self._scaled((np.eye(T), np.zeros(T), []), C.cones(), size, T)[1] == "PrimalInfeasible"
 
 
 def _cone(kind: str, size: int) -> Any:

@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, put_rows, take_rows
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
+from lawful.losses.objective import Quadratic, QuadraticForm
 
 CHUNK_BYTES = 2**26  # size of one table of costs
 TREE_POINTS, TREE_TASKS = 2000, 12  # a tree pays for clouds larger than this, in dimensions smaller than this
@@ -45,7 +46,7 @@ class Enumeration(Decoder):
         open_rows = xp.arange(m, device=device_of(center))
         if self._tree_pays(F, points):
             open_rows, index, margin = self._by_tree(F, C, index, margin)
-        width = points.shape[0] * (F.shape[1] if hasattr(F, "couples") else 1)  # a full metric needs a table per task
+        width = points.shape[0] * (F.shape[1] if isinstance(F, QuadraticForm) else 1)  # a full metric needs a table per task
         for chunk in row_chunks(open_rows.shape[0], width, center):
             rows = take_rows(open_rows, chunk)
             found, gap = self._by_costs(F if rows.shape[0] == m else F.rows(rows), points)
@@ -75,7 +76,7 @@ class Enumeration(Decoder):
     def _tree_pays(self, F: Any, points: Array) -> bool:
         n_points, n_tasks = points.shape
         large = n_points > TREE_POINTS and n_tasks <= TREE_TASKS and F.shape[0] > 0
-        return large and hasattr(F, "a") and is_numpy_namespace(array_namespace(points))
+        return large and isinstance(F, Quadratic) and is_numpy_namespace(array_namespace(points))
 
     def _by_tree(self, F: Any, C: Any, index: Array, margin: Array) -> tuple[Array, Array, Array]:
         """Solve the isotropic rows; ties are left open, as a tree does not know the lowest index."""

@@ -20,6 +20,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import add_diagonal, peak, positive_definite, total
 from lawful.decoders.lagrange import plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
+from lawful.losses.objective import QuadraticForm
 from lawful.sets.base import tolerance
 from lawful.sets.equations import Equations
 from lawful.sets.restore import restore, snapped
@@ -101,7 +102,7 @@ def descend(
 ) -> tuple[Candidates, Array]:
     """Local solutions from one start for each row of F, and whether there can be nothing better."""
     xp = array_namespace(begin)
-    full = hasattr(F, "couples")
+    full = isinstance(F, QuadraticForm)
     compiled = isinstance(C, Equations) and isinstance(C.system_, CompiledSystem) and type(begin) is np.ndarray
     plan = plan_of(C.system_, full) if compiled and begin.dtype == np.float64 and (full or bool(xp.all(F.a > 0))) else None
     if plan is None:
@@ -158,7 +159,7 @@ def one_basin(F: Any, C: Any, c: Array, nu: Array, scale: Array) -> Array:
             break
         s, at, part = take_rows(scale, rows), take_rows(probe, rows), F.rows(rows)
         bend = C.rows(rows).curvature(at, take_rows(nu, rows))
-        H = left * part.hessian(at) + bend if hasattr(F, "couples") else add_diagonal(bend, left * part.curvature(at))
+        H = left * part.hessian(at) + bend if isinstance(F, QuadraticForm) else add_diagonal(bend, left * part.curvature(at))
         good = put_rows(good, rows, positive_definite(H * s[:, :, None] * s[:, None, :]))
     return good
 

@@ -35,6 +35,7 @@ from lawful.sets.restore import restore
 
 CELLS = 2**21
 WILD = 1e8  # how much larger than predictions and labels an answer may be
+NEAR_ENOUGH = 1e-3  # of the law's scale: whether a search came near C at all
 WIDTHS = tuple(
     10.0**-k for k in (1, 2.5, 4, 5.5, 7, 8.5)
 )  # of the corners of an objective, relative to the range of the labels
@@ -139,11 +140,21 @@ class Newton(Decoder):
         """A local solution from each start: (solutions, converged, iterations)."""
         if not getattr(F, "kinked", False):
             return sequential_quadratic(F, C, c, scale, self.max_iter, reach, self.tol)[:3]
-        total = 0
+        xp = array_namespace(c)
+        total = xp.zeros(c.shape[0], dtype=xp.int64, device=device_of(c))
+        converged = xp.zeros(c.shape[0], dtype=xp.bool, device=device_of(c))
+        rows = xp.arange(c.shape[0], device=device_of(c))
         for width in WIDTHS:
-            found = sequential_quadratic(F.rounded(width), C, c, scale, self.max_iter // 2, reach, self.tol)
-            c, converged, iterations, _ = found
-            total = total + iterations
+            part_F, part_C, units = F.rows(rows).rounded(width), C.rows(rows), take_rows(scale, rows)
+            new, reached, count, _ = sequential_quadratic(
+                part_F, part_C, take_rows(c, rows), units, self.max_iter // 2, reach, self.tol
+            )
+            c, converged = put_rows(c, rows, new), put_rows(converged, rows, reached)
+            total = put_rows(total, rows, take_rows(total, rows) + count)
+            # Sharper corners bring nobody to C who did not come near it.
+            rows = rows[reached | part_C.contains(restore(part_C, new, units, tol=1e-6, max_iter=12)[0], NEAR_ENOUGH)]
+            if rows.shape[0] == 0:
+                break
         return c, converged, total
 
 

@@ -15,7 +15,7 @@ from lawful._array import Array, array_namespace
 from lawful.decoders.base import Decoder
 from lawful.decoders.compose import clip, not_quadratic
 from lawful.decoders.dispatch import averages, decode, named
-from lawful.losses.objective import SAME
+from lawful.losses.objective import SAME, Quadratic
 from lawful.sets.relaxed import Inflated, Penalized
 
 
@@ -67,7 +67,7 @@ def relaxation_path(
 def _proportional(F: Any) -> Array:
     """(m,) rows whose quadratic form is a multiple of the output metric, so that l_mu only rescales it."""
     xp = array_namespace(F.center)
-    if hasattr(F, "a"):
+    if isinstance(F, Quadratic):
         a = F.a / F.unit[None, :]
         return xp.max(a, axis=1) - xp.min(a, axis=1) <= SAME * xp.max(xp.abs(a), axis=1)
     scale = xp.sqrt(xp.linalg.diagonal(F.unit))

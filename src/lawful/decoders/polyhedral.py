@@ -19,7 +19,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
 from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
 from lawful.decoders.conic import NewtonConic
-from lawful.losses.objective import SAME
+from lawful.losses.objective import SAME, QuadraticForm
 
 CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
 FLAT = 1e-13  # curvature below this fraction of the largest counts as none
@@ -90,7 +90,7 @@ class Polyhedral(Decoder):
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:
     """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same."""
-    if hasattr(F, "couples"):
+    if isinstance(F, QuadraticForm):
         xp = array_namespace(F.Q)
         top = xp.max(abs(xp.linalg.diagonal(F.Q)), axis=1)
         Q = F.Q / xp.where(top > 0, top, xp.ones_like(top))[:, None, None]

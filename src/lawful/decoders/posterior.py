@@ -67,7 +67,7 @@ class _Average(Decoder):
         G = positive_part(F)
         if hasattr(C, "points_") or not getattr(C, "depends_on_x", False):
             atoms = self._atoms(C, F.center)
-            width = atoms.points.shape[0] * (F.shape[1] if hasattr(F, "couples") else 2)
+            width = atoms.points.shape[0] * (F.shape[1] if isinstance(F, QuadraticForm) else 2)
         else:
             atoms, width = None, 3 * self.n_samples * F.shape[1]
         parts = []

@@ -17,6 +17,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful.decoders._descent import State, iterate, norm
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.enumeration import row_chunks
+from lawful.losses.objective import Quadratic
 
 MEMORY = 0.85  # weight of the past in the nonmonotone reference value
 
@@ -46,7 +47,7 @@ class Riemannian(Decoder):
         xp = array_namespace(center)
         spherical = getattr(C, "constant_norm", False)
         easy = F.isotropic(any_sign=spherical) if hasattr(F, "isotropic") else xp.zeros_like(F.doubtful)
-        c = C.nearest(F.b if spherical and hasattr(F, "b") else center)
+        c = C.nearest(F.b if spherical and isinstance(F, Quadratic) else center)
         rest = xp.nonzero(~easy)[0]
         if rest.shape[0] == 0:
             return finish(F, C, c)

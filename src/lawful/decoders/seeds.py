@@ -18,6 +18,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
+from lawful.losses.objective import Quadratic
 from lawful.sets.restore import constraints, restore, roundoff
 
 MORE = 8  # starts, for rows that failed, and where the weights of the outputs differ much
@@ -175,7 +176,7 @@ def _spread_out(points: np.ndarray, n: int) -> np.ndarray:
 def local_minima(F: Any, cloud: Array, near: Array, count: int) -> tuple[Array, Array]:
     """The cheapest local minima of the cost over the neighbour graph: (rows, points), at most `count` a row."""
     xp = array_namespace(cloud)
-    if hasattr(F, "a") and isinstance(cloud, np.ndarray):
+    if isinstance(F, Quadratic) and isinstance(cloud, np.ndarray):
         from lawful.decoders._seeding import graph_minima
 
         rows, columns = graph_minima(F.a, F.b, cloud, near, count)

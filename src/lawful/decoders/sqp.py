@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, squares, total, vec_mat
+from lawful.losses.objective import QuadraticForm
 from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one
@@ -120,7 +121,7 @@ def one_step(F: Any, C: Any, c: Array, s: Array, rho: Array, reach: float) -> tu
     # Where F is flat or concave (scores that do not sum to something positive) a unit curvature keeps steps finite.
     diagonal = xp.where(curvature > 1e-12, curvature, xp.full_like(curvature, 2.0))
     full = None
-    if hasattr(F, "couples"):
+    if isinstance(F, QuadraticForm):
         full = add_diagonal(F.hessian(c) * s[:, :, None] * s[:, None, :], 1e-10 * peak(diagonal)[:, None])
     S = add_diagonal(product(L.A, L.A), xp.full_like(L.g, ridge_of(L.g)[0]))
     if not hasattr(C, "curvature"):

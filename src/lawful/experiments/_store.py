@@ -122,6 +122,29 @@ class Found(NamedTuple):
     times: list[dict[str, Any]]
 
 
+class Measured(dict[str, Any]):
+    """Results of a row that know where they are kept: what they lack is told with the file and the line."""
+
+    def __init__(self, values: dict[str, Any], place: str, inside: str = "results") -> None:
+        super().__init__({name: measured(value, place, f"{inside}.{name}") for name, value in values.items()})
+        self.place, self.inside = place, inside
+
+    def __missing__(self, name: str) -> Any:
+        raise StoreError(
+            f"{self.place}: {self.inside} lacks {name!r}. Runs write it, so something else changed the file. Restore it from "
+            "a copy, or delete that line and use --resume again: its row is computed again, and the others are kept"
+        )
+
+
+def measured(value: Any, place: str, inside: str) -> Any:
+    """The same with `Measured` for every object in it."""
+    if isinstance(value, dict):
+        return Measured(value, place, inside)
+    if isinstance(value, list):
+        return [measured(part, place, f"{inside}[{k}]") for k, part in enumerate(value)]
+    return value
+
+
 def key(configuration: dict[str, Any]) -> str:
     return dumps({name: value for name, value in configuration.items() if name != "results"})
 
@@ -254,7 +277,8 @@ class Store:
             self._rows.close()  # some systems do not replace an open file
             self._rows = None
         replace(self.path, "".join(dumps(row) + "\n" for row in rows))
-        return rows
+        places = [f"{self.path}: line {number}" for number in range(1, len(rows) + 1)]
+        return [{**row, "results": Measured(row["results"], place)} for row, place in zip(rows, places)]
 
     def times(self) -> list[dict[str, Any]]:
         path, remedy = self.folder / "times.jsonl", "; nothing but the times of the deleted ones is lost"

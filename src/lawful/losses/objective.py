@@ -291,8 +291,10 @@ class Objective:
         self.shape: tuple[int, int] = (scores[0].shape[0], len(scores))
         if doubtful is None:
             xp = array_namespace(scores[0])
-            low = xp.stack([xp.sum(s, axis=1) <= TINY for s in scores], axis=1)
-            doubtful = xp.any(low, axis=1)
+            sizes = [xp.sum(xp.abs(s), axis=1) for s in scores]
+            # What is left of scores that cancel is rounding too.
+            low = [xp.sum(s, axis=1) <= TINY * xp.where(size > 1, size, xp.ones_like(size)) for s, size in zip(scores, sizes)]
+            doubtful = xp.any(xp.stack(low, axis=1), axis=1)
         self.doubtful = doubtful
 
     @property

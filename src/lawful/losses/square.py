@@ -25,6 +25,7 @@ from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_par
 METRICS = ("identity", "variance", "residual", "residual_full")
 CONFIDENCES = ("scores", "variance", "none")
 NUMBER = (int, float, np.number)
+SWALLOWED = 1e-12  # a variance below this fraction of the largest one of its row is rounding
 
 
 class Square(Loss):
@@ -125,7 +126,12 @@ class Square(Loss):
         return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, weights=root**2)
 
     def _spread(self, variance: Array) -> Array:
-        return variance if isinstance(self.confidence, str) else (1 - self.confidence) + self.confidence * variance
+        """(m, T) positive: a variance of 0 is one that rounding has swallowed, and no output is infinitely sure."""
+        xp = array_namespace(variance)
+        spread = variance if isinstance(self.confidence, str) else (1 - self.confidence) + self.confidence * variance
+        top = xp.max(spread, axis=1, keepdims=True)
+        least = xp.where(top > 0, SWALLOWED * top, xp.ones_like(top)) + 0 * spread
+        return xp.where(spread > least, spread, least)
 
 
 def check_metric(metric: Any, n_tasks: int) -> np.ndarray:

@@ -120,7 +120,7 @@ class ConstraintSet(BaseEstimator):
         """
         xp = array_namespace(c)
         if hasattr(self, "equality") or hasattr(self, "inequality"):
-            worst = peak(fraction(violation(self, c), self.scales(c)))
+            worst = peak(fraction(violation(self, c), self._sizes_of_terms(c)))
         else:
             worst = self.residual(c)
         good = xp.isfinite(peak(c)) & ~xp.isnan(worst)
@@ -130,8 +130,10 @@ class ConstraintSet(BaseEstimator):
         """(m,), (m,): `relative` and `residual` at c, for sets that know both at the price of one."""
         return self.relative(c), self.residual(c)
 
-    def scales(self, c: Array) -> Array:
-        """(m, P + R) the size of the terms of each function at c, as far as its derivatives tell."""
+    def _sizes_of_terms(self, c: Array) -> Array:
+        """`scales(c)` of a set that has it; else the size of the terms of each function as far as its derivatives tell."""
+        if hasattr(self, "scales"):
+            return self.scales(c)
         _, jacobian, _ = constraints(self, c)
         return HIDDEN * roundoff(jacobian, c)
 

@@ -229,12 +229,14 @@ class PositiveSemidefinite(ConstraintSet):
         xp = array_namespace(c)
         H = like((np.ones((self.n_, self.n_)) + np.eye(self.n_)) / 2, c)
         momentum = (2**0.5 - 1) / (2**0.5 + 1)
-        ahead, size = S, xp.max(xp.abs(M)) + abs(self.floor)
+        ahead, size = S, xp.max(xp.abs(M), axis=(1, 2)) + abs(self.floor)
+        moving = xp.ones_like(size, dtype=xp.bool)
         for _ in range(100):
-            new = self._clip(ahead - H * (ahead - M))
-            change = xp.max(xp.abs(new - S))
+            new = xp.where(moving[:, None, None], self._clip(ahead - H * (ahead - M)), S)
+            change = xp.max(xp.abs(new - S), axis=(1, 2))
             ahead, S = new + momentum * (new - S), new
-            if bool(change <= 1e-15 * size):
+            moving = moving & (change > 1e-15 * size)  # a row goes on for its own sake, never for that of its neighbours
+            if not bool(xp.any(moving)):
                 break
         return self._flat(S)
 

@@ -32,6 +32,7 @@ __all__ = ["LatentTaskStructure"]
 MAX_TASKS = 10  # 1023 groups
 MAX_NUMBERS = 2**28  # base kernel matrices held at once
 TINY = 1e-30
+PATIENCE, MOVES = 50, 1e-3  # a gap that has not shrunk by this fraction for so many rounds is what rounding leaves
 REFINE = 30  # steps towards the best gamma, each a product with the matrix of inclusions
 
 
@@ -111,8 +112,9 @@ class LatentTaskStructure(Baseline):
         floor = ROUNDING * problem.null_loss
         theta = groups.weights(np.ones((len(groups.tasks), len(K))))
         best, dual, gamma = None, -np.inf, None
+        closest, moved = np.inf, 0
         with tqdm(total=max_iter, desc="rounds", disable=not self.verbose) as bar:
-            for n_iter in range(1, max_iter + 1):  # noqa: B007
+            for n_iter in range(1, max_iter + 1):
                 C = groups.task_matrices(theta)
                 G = np.einsum("jab,jab->ab", K, C[:, task[:, None], task[None, :]])
                 beta = solve_with_bias(G + np.diag(lam / omega), labels, own if problem.intercept else None)
@@ -130,7 +132,9 @@ class LatentTaskStructure(Baseline):
                 gap, allowed = max(best[0] - dual, 0.0), tol * best[0] + floor
                 bar.set_postfix(objective=f"{best[0]:.6g}", gap=f"{gap:.1e}")
                 bar.update()
-                if gap <= allowed:
+                if gap < closest * (1 - MOVES):
+                    closest, moved = gap, n_iter
+                if gap <= allowed or n_iter - moved >= PATIENCE:
                     break
                 theta = groups.weights(norms)
         assert best is not None
@@ -242,25 +246,28 @@ class Groups:
         pbar, qbar = self.p / (2 * (self.p - 1)), self.q / (2 * (self.q - 1))
         kappa = self.kappa(M)
         top = max(float(kappa.max()), 1e-300)
-        inner = ((kappa / top) ** pbar).sum(axis=1) ** (qbar / pbar)
+        most = np.maximum(kappa.max(axis=1), 1e-300)
+        log_inner = qbar * np.log(most / top) + qbar / pbar * np.log(((kappa / most[:, None]) ** pbar).sum(axis=1) + 1e-300)
         mine = self.d * self._sums(norms)[1]
         starts = [mine / mine.sum() if mine.sum() > 0 else np.full(len(self.d), 1 / len(self.d))]
         starts += [] if gamma is None else [gamma]
-        best = np.inf
+        best = np.inf  # a logarithm: exponents grow without bound as q and p fall to 1
         for start in starts:
             g = np.maximum(start, 1e-12)
             for _ in range(REFINE):
-                slope = self._slope(g / g.sum(), inner)
-                if slope.max() < best:
-                    best, gamma = float(slope.max()), g / g.sum()
+                slope, unit = self._slope(g / g.sum(), log_inner)
+                value = float(np.log(slope.max())) + unit
+                if value < best:
+                    best, gamma = value, g / g.sum()
                 g = np.maximum(g * slope ** (1 / self.q), 1e-300)
         if gamma is None:
             raise FloatingPointError("the prices of the groups are too far apart")
-        return top * best ** (1 / qbar), gamma
+        return float(top * np.exp(best / qbar)), gamma
 
-    def _slope(self, gamma: np.ndarray, inner: np.ndarray) -> np.ndarray:
-        """dg/dgamma_v = d_v^q gamma_v^-q sum_{w containing v} lam_w^q inner_w, with powers taken of ratios."""
+    def _slope(self, gamma: np.ndarray, log_inner: np.ndarray) -> tuple[np.ndarray, float]:
+        """dg/dgamma_v = d_v^q gamma_v^-q sum_{w containing v} lam_w^q inner_w, with powers taken of ratios, over exp(unit)."""
         low = gamma.max()
         ratio = self.d**self.q * (gamma / low) ** (1 - self.q)
-        lam = (self.inside.T @ ratio) ** (1 / (1 - self.q))  # lam_w / low
-        return (self.d * low / gamma) ** self.q * (self.inside @ (lam**self.q * inner))
+        terms = self.q / (1 - self.q) * np.log(self.inside.T @ ratio) + log_inner  # (lam_w / low)^q inner_w
+        unit = float(terms.max())
+        return (self.d * low / gamma) ** self.q * (self.inside @ np.exp(terms - unit)), unit
