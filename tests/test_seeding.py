@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
-from lawful import Equations
+from lawful import Equations, project
 from lawful.decoders import seeds
 from lawful.losses.objective import Quadratic
 
@@ -37,3 +38,16 @@ def test_spread_out_is_farthest_point_thinning():
         distance = np.min(np.linalg.norm(points[:, None] - points[chosen], axis=2), axis=1)
         chosen.append(int(distance.argmax()))
     np.testing.assert_array_equal(seeds._spread_out(points, 30), chosen)
+
+
+@pytest.mark.parametrize("spread", [(1.0, 0.25), (0.25, 1.0), (1.0, 0.1), (1.0, 1.0)], ids=str)
+def test_a_crossing_has_two_branches_whatever_the_units(spread):
+    """In units in which the branches cross at an acute angle they were taken for one, and every fifth row near it was wrong."""
+    rng = np.random.default_rng(5)
+    s = np.linspace(0, 2 * np.pi, 400_001)
+    w = rng.standard_normal((1000, 2)) * 10 ** rng.uniform(-3, -0.5, (1000, 1))
+    best = cKDTree(np.c_[np.sin(s), np.sin(s) * np.cos(s)]).query(w)[0] ** 2
+    for _ in range(2):
+        C = Equations("y1**4 = y1**2 - y2**2").fit(rng.standard_normal((64, 2)) * spread)
+        d = project(w, C, certificate=True)
+        assert (d.status == "ok").all() and (d.value <= best * (1 + 1e-3) + 1e-9).all()

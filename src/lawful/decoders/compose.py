@@ -24,6 +24,7 @@ from lawful.decoders.base import (
     stack,
 )
 from lawful.decoders.enumeration import row_chunks
+from lawful.decoders.seeds import known
 from lawful.losses.objective import Quadratic, QuadraticForm
 from lawful.sets.round import Ball
 
@@ -73,12 +74,12 @@ class LawBlocks(Blocks):
     needs_set = ("separate",)
 
     def missing(self, F: Any, C: Any) -> list[str]:
-        if hasattr(C, "separate") and len(C.separate()) < 2:
+        if hasattr(C, "separate") and len(self._blocks(C)) < 2:
             return [f"{type(C).__name__} is one block"]
         return super().missing(F, C)
 
     def _blocks(self, C: Any) -> list[tuple[Any, list[int]]]:
-        return C.separate()
+        return [(C.bound_as(part), idx) for part, idx in known(C, "blocks", lambda C: C.separate())]
 
 
 class BestMember(Decoder):

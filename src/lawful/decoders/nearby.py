@@ -48,7 +48,7 @@ def join(*found: Candidates) -> Candidates:
     return Candidates(*(xp.concat(parts) for parts in zip(*found)))
 
 
-def nearby(F: Any, C: Any, scale: Array, tol: float, rounds: int) -> tuple[Candidates, Array]:
+def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]:
     """Local solutions of every row, the first of each in the order of the rows, and whether more starts are not worth it."""
     w = F.center
     xp = array_namespace(w)
@@ -61,7 +61,7 @@ def nearby(F: Any, C: Any, scale: Array, tol: float, rounds: int) -> tuple[Candi
     hits = xp.astype(good, xp.int64)
     open_ = everyone[~settled]
     everything = [found]
-    directions = np.random.default_rng(0).standard_normal((rounds, AROUND, T))
+    directions = np.random.default_rng(0).standard_normal((ROUNDS, AROUND, T))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
     for ahead in directions:
         if open_.shape[0] == 0:

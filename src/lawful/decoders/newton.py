@@ -27,7 +27,7 @@ from lawful.decoders.base import (
     polish,
     stack,
 )
-from lawful.decoders.nearby import ROUNDS, Candidates, join, lower, nearby, put_back
+from lawful.decoders.nearby import Candidates, join, lower, nearby, put_back
 from lawful.decoders.seeds import more_starts, pooled, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
@@ -73,20 +73,20 @@ class Newton(Decoder):
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
             scale = units(F)
-            if hasattr(F, "softened") and hasattr(C, "curvature") and (C.quadratic or not pooled(C)):
+            if hasattr(F, "softened") and hasattr(C, "curvature") and not pooled(C):
                 return self._from_prediction(F, C, scale)
             return self._from_seeds(F, C, scale)
 
     def _from_prediction(self, F: Any, C: Any, scale: Array) -> Decoding:
         """From the prediction, and around it where that is not enough; what is then still open, from seeds all over C."""
         xp = array_namespace(scale)
-        found, settled = nearby(F, C, scale, self.tol, 0 if pooled(C) else ROUNDS)
+        found, settled = nearby(F, C, scale, self.tol)
         d = best_of(F, C, scale, found) if found.rows.shape[0] > F.shape[0] else alone(F, C, found)
         left = ~(settled & certified(d))
         rest = xp.nonzero(left)[0]
         if rest.shape[0] == 0:
             return d
-        mine = xp.nonzero(take_rows(left, found.rows))[0]
+        mine = xp.nonzero(take_rows(left, found.rows) & (found.off <= tolerance(found.c)))[0]
         first = Candidates(*(take_rows(v, mine) for v in found))
         first = first._replace(rows=xp.searchsorted(rest, first.rows))
         more = self._from_seeds(F.rows(rest), C.rows(rest), take_rows(scale, rest), first)

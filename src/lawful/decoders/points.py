@@ -78,8 +78,9 @@ def _kept(constraint: ConstraintSet, p: np.ndarray, X: Any, outputs: list[str] |
     """
     words = getattr(constraint, "equations", None)
     words = [words] if isinstance(words, str) else words
-    plain = isinstance(constraint, Equations) and isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)
-    if X is not None or not plain or not len(p):
+    if not (isinstance(constraint, Equations) and isinstance(words, list | tuple) and all(isinstance(w, str) for w in words)):
+        return None
+    if X is not None or not len(p):
         return None
     location, spread = p.mean(axis=0), p.std(axis=0)
     spread = np.where(spread > 1e-12 * np.abs(location), spread, np.abs(location))

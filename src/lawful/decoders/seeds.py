@@ -27,6 +27,7 @@ SIZES = {0: 64, 1: 160, 2: 320}  # points in the pool by the dimension of C; bey
 NEIGHBOURS = {0: 4, 1: 2, 2: 8}
 LARGE, LARGEST, DENSE = 512, 2048, 8192
 POOLED = 3  # outputs; beyond, points around the prediction say more
+TURN = 0.05  # squared sine of the angle by which C may turn between neighbours; a crossing may be that acute
 AWAY = 1e3  # times the size of the outputs
 PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
@@ -125,7 +126,7 @@ def _neighbours(points: np.ndarray, normals: np.ndarray, k: int) -> np.ndarray:
     off = [np.sum((N @ line[..., None])[..., 0] ** 2, axis=2) for N in (normals[:, None], normals[near])]
     codimension = np.trace(normals, axis1=1, axis2=2)
     overlap = np.sum(normals[:, None] * normals[near], axis=(2, 3))
-    agree = (np.maximum(*off) < 0.5) & (overlap > 0.5 * np.maximum(codimension[:, None], codimension[near]))
+    agree = (np.maximum(*off) < TURN) & (overlap > (1 - TURN) * np.maximum(codimension[:, None], codimension[near]))
     if k == 2:
         side = np.sum(line * np.linalg.eigh(normals)[1][:, None, :, 0], axis=2)
         sides = [agree & (side > 0), agree & (side < 0)]

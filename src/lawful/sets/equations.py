@@ -75,7 +75,6 @@ class Equations(ConstraintSet):
         """
         self._look(Y)
         self._X: Array | None = None
-        self._separate: list[tuple[ConstraintSet, list[int]]] | None = None  # made when first asked for
         if (self.equations is None) == (self.gamma is None and self.slack is None):
             raise ValueError(
                 "Equations needs either equations (strings or sympy) or callables (gamma=, slack=), one of the two"
@@ -107,22 +106,27 @@ class Equations(ConstraintSet):
     # ------------------------------------------------------------------ its parts
 
     def separate(self) -> list[tuple[ConstraintSet, list[int]]]:
-        """Outputs that no relation ties together, directly or through a third, as sets of their own; free ones are one."""
-        if self._separate is None:
-            blocks = self.system_.blocks if isinstance(self.system_, CompiledSystem) else []
-            bound = [block for block in blocks if any(block.relations.values())]
-            free = [t for block in blocks if block not in bound for t in block.outputs]
-            parts: list[tuple[ConstraintSet, list[int]]] = []
-            if len(blocks) > 1:
-                parts = [(self._part(self.system_.block(block), block.outputs), block.outputs) for block in bound]
-                if free:
-                    parts.append((Reals().fit(self.starts_[:, free]), free))
-            self._separate = parts
-        return [(part if self._X is None else part.at(self._X), idx) for part, idx in self._separate]
+        """Outputs that no relation ties together, directly or through a third, as sets of their own; free ones are one.
+
+        A single part, or a law that cannot be read (a callable), gives an empty list. See `bound_as`.
+        """
+        blocks = self.system_.blocks if isinstance(self.system_, CompiledSystem) else []
+        if len(blocks) < 2:
+            return []
+        tied = [block for block in blocks if any(block.relations.values())]
+        free = [t for block in blocks if not any(block.relations.values()) for t in block.outputs]
+        parts: list[tuple[ConstraintSet, list[int]]] = [
+            (self._part(self.system_.block(block), block.outputs), block.outputs) for block in tied
+        ]
+        return [*parts, (Reals().fit(self.starts_[:, free]), free)] if free else parts
+
+    def bound_as(self, part: ConstraintSet) -> ConstraintSet:
+        """A part for the inputs that this set is bound to."""
+        return part if self._X is None else part.at(self._X)
 
     def _part(self, system: CompiledSystem, outputs: list[int]) -> Equations:
         part = copy.copy(self)
-        part.system_, part.n_tasks_, part.version_, part._X, part._separate = system, len(outputs), Version(), None, []
+        part.system_, part.n_tasks_, part.version_, part._X = system, len(outputs), Version(), None
         part.location_, part.spread_, part.starts_ = self.location_[outputs], self.spread_[outputs], self.starts_[:, outputs]
         return part
 
