@@ -142,12 +142,13 @@ def substitute(K, column, row, inverse, z):
 def local(
     start, w, X, q, q_at, n_equal, op, a, b, const, term, weight, first, values, slopes, bends,
     size, column, row, target, at_output, at_relation, at_q, at_slope, at_bend,
-    h_size, h_column, h_target, h_at_q, h_at_bend, aside, convex_everywhere, tol, max_iter,
+    h_size, h_column, h_target, h_at_q, h_at_bend, aside, vary, convex_everywhere, tol, landing, max_iter,
 ):  # fmt: skip
     """(c, nu, converged, iterations, one basin) of every row: Newton from `start`, then a look at the Lagrangian's Hessian.
 
-    Only a strict local minimum counts as converged: the factor has as many positive pivots as there are outputs.
-    F = sum over entries e of q_e (c - w)_t (c - w)_s, with q doubled (the Hessian of F); aside: directions of probes.
+    The first `landing` steps only go to the law. Only a strict local minimum counts as converged: the factor has as many
+    positive pivots as there are outputs. F = sum over entries e of q_e (c - w)_t (c - w)_s, with q doubled (the Hessian of F);
+    aside: directions of probes.
     """
     m, T = w.shape
     R = len(values)
@@ -164,7 +165,8 @@ def local(
     live = np.zeros((R, LANES), dtype=np.bool_)
     reach = np.zeros((R, LANES))
     curve = np.zeros((T, LANES))
-    away = np.zeros((T, LANES))
+    away, change = np.zeros((T, LANES)), np.zeros((T, LANES))
+    first_bend = np.zeros((len(bends), LANES))
     c, nu = np.zeros((T, LANES)), np.zeros((R, LANES))
     done, dead = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
     good = np.zeros(LANES, dtype=np.bool_)
@@ -206,11 +208,13 @@ def local(
                 for r in range(LANES):
                     i = begin + min(r, count - 1)
                     K[at_q[e], r] += q[i, e]
+                    if step < landing:
+                        continue
                     t, s = q_at[e, 0], q_at[e, 1]
                     z[at_output[t], r] -= q[i, e] * (c[s, r] - w[i, s])
                     if t != s:
                         z[at_output[s], r] -= q[i, e] * (c[t, r] - w[i, t])
-            for e in range(len(bends)):
+            for e in range(len(bends) if step >= landing else 0):
                 entry = table[bends[e, 2]]
                 for r in range(LANES):
                     K[at_bend[e], r] += entry[r]
@@ -258,11 +262,11 @@ def local(
                     new = z[at_relation[p], r]
                     if p >= n_equal and live[p, r] and new < 0.0:
                         same = False
-                    nu[p, r] = new
+                    nu[p, r] = new if step >= landing else 0.0
                 for t in range(T):
                     c[t, r] += share * z[at_output[t], r]
                 iterations[i] = step + 1
-                if length <= tol * (near + 1e-3 * big) and same:
+                if step >= landing and length <= tol * (near + 1e-3 * big) and same:
                     done[r] = True
                 else:
                     finished = False
@@ -296,6 +300,51 @@ def local(
                 for r in range(LANES):
                     table[T + p, r] = nu[p, r]
             evaluate(table, op, a, b, const, term, weight, first)
+            if not convex_everywhere:
+                # The functions bend from place to place: L must be convex along them wherever that is looked at, and its
+                # Hessian must not change by much, or a few looks say little.
+                if k == 0:
+                    for e in range(len(bends)):
+                        for r in range(LANES):
+                            first_bend[e, r] = table[bends[e, 2], r]
+                else:
+                    change[:] = 0.0
+                    for e in range(len(bends)):
+                        t, s = bends[e, 0], bends[e, 1]
+                        for r in range(LANES):
+                            moved = abs(table[bends[e, 2], r] - first_bend[e, r]) / math.sqrt(curve[t, r] * curve[s, r])
+                            change[t, r] += moved
+                            if t != s:
+                                change[s, r] += moved
+                    for t in range(T):
+                        for r in range(LANES):
+                            if not (change[t, r] <= vary):
+                                good[r] = False
+                K[:] = 0.0
+                for e in range(len(q_at)):
+                    for r in range(LANES):
+                        K[at_q[e], r] += (1.0 - least) * q[begin + min(r, count - 1), e]
+                for e in range(len(bends)):
+                    entry = table[bends[e, 2]]
+                    for r in range(LANES):
+                        K[at_bend[e], r] += entry[r]
+                for e in range(len(slopes)):
+                    p, entry = slopes[e, 0], table[slopes[e, 2]]
+                    for r in range(LANES):
+                        if live[p, r]:
+                            K[at_slope[e], r] += entry[r]
+                for p in range(R):
+                    for r in range(LANES):
+                        K[at_relation[p], r] = -RIDGE * reach[p, r] - 1e-300 if live[p, r] else -1.0
+                factorise(K, column, target, inverse, lane)
+                for r in range(LANES):
+                    positive = 0
+                    for t in range(T + R):
+                        if K[t, r] > 0.0:
+                            positive += 1
+                    if positive != T:
+                        good[r] = False
+                continue
             B[:] = 0.0
             for e in range(len(q_at)):
                 for r in range(LANES):

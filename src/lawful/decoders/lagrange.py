@@ -19,7 +19,8 @@ from lawful.sets.laws.tape import Tape
 from lawful.sets.systems import CompiledSystem
 
 MOST = 3_000_000  # multiplications in one factor: beyond, dense algebra is better
-PROBES = 2
+PROBES = 4
+VARY = 0.5  # of the curvature of F: what the Hessian of L may change between the points where it is looked at
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,10 @@ def _order(n: int, pairs: set[tuple[int, int]]) -> np.ndarray:
     both = coo_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n)).tocsc()
     both.data[:] = 0.5 / n
     both.setdiag(2.0)
-    order = splu(both.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}).perm_c
-    place = np.empty(n, np.int64)
-    place[order if len(order) else np.arange(n)] = np.arange(n)
-    return place
+    # Column i goes to place perm_c[i].
+    return splu(both.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}).perm_c.astype(
+        np.int64
+    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _plan(system: CompiledSystem, full: bool) -> Plan | None:
 
 
 def solve(
-    plan: Plan, start: np.ndarray, w: np.ndarray, X: np.ndarray | None, Q: np.ndarray, tol: float, max_iter: int
+    plan: Plan, start: np.ndarray, w: np.ndarray, X: np.ndarray | None, Q: np.ndarray, tol: float, landing: int, max_iter: int
 ) -> tuple[np.ndarray, ...]:
     """(c, nu, converged, iterations, one basin). Q (m, T) or (m, T, T): F = (c - w)' Q (c - w)."""
     from lawful.decoders._lagrange import local  # compiled
@@ -150,6 +151,6 @@ def solve(
         np.ascontiguousarray(start), np.ascontiguousarray(w), inputs, np.ascontiguousarray(q), plan.q_at, plan.n_equal,
         tape.op, tape.a, tape.b, tape.const, tape.term, tape.weight, tape.first, tape.values, tape.slopes, tape.bends,
         whole.size, whole.column, whole.row, whole.target, *plan.places,
-        own.size, own.column, own.target, *plan.own_places, aside, plan.quadratic, tol, max_iter,
+        own.size, own.column, own.target, *plan.own_places, aside, VARY, plan.quadratic, tol, landing, max_iter,
     )  # fmt: skip
     return local(*arguments)

@@ -4,7 +4,7 @@ One start is enough where the first solution c, found from the prediction w with
 With L = F + nu . g, every point z of C that is better than c has L(z) <= F(z) < F(c) = L(c) and lies no farther from w than c
 does (in the norm of F). If L is convex there, its stationary point c is its minimum, and no such z exists. For functions g of
 degree 2 the Hessian of L is constant, and this is a proof; for others it is looked at in some points of that ball, and must be
-clearly positive in all of them.
+clearly positive along the law, and much the same, in all of them.
 
 Rows without such a proof are solved again from points spread over that ball, in rounds, for as long as a round finds
 something new.
@@ -20,7 +20,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import add_diagonal, peak, positive_definite, total
 from lawful.decoders.lagrange import plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
-from lawful.losses.objective import QuadraticForm
+from lawful.losses.objective import Quadratic, QuadraticForm
 from lawful.sets.base import tolerance
 from lawful.sets.equations import Equations
 from lawful.sets.restore import restore, snapped
@@ -29,7 +29,8 @@ from lawful.sets.systems import CompiledSystem
 QUICK = 20  # steps from one start: whoever needs more gets others
 ROUNDED = 1e-12  # of the scale of a law: no need to go back any closer
 AROUND, ROUNDS = 8, 6  # starts in a round
-ENOUGH = 8  # starts that came to an end without finding anything new
+LANDING = 4  # first steps from such a start, which only go to the law
+ENOUGH = 12  # starts that came to an end without finding anything new
 CLEAR = 0.5  # of the curvature of F must be left in L, where it is only looked at in some points
 
 
@@ -72,8 +73,7 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
         reach = xp.sqrt(total(((take_rows(best, rows) - take_rows(w, rows)) / unit) ** 2))
         reach = xp.where(xp.isfinite(reach), reach, xp.ones_like(reach))
         begin = take_rows(w, rows) + reach[:, None] * unit * like(np.tile(ahead, (k, 1)), w)
-        begin, _ = restore(C.rows(rows), begin, unit, tol=1e-3, max_iter=8)
-        found, single = descend(F.rows(rows), C.rows(rows), rows, begin, unit, tol, patient=True)
+        found, single = descend(F.rows(rows), C.rows(rows), rows, begin, unit, tol, landing=LANDING)
         everything.append(found)
         hit = found.converged & (found.off <= tolerance(w))
         worth = xp.where(hit, F.rows(rows).value(found.c), xp.full_like(found.off, xp.inf))
@@ -97,31 +97,42 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
     return join(*everything), settled
 
 
-def descend(
-    F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float, patient: bool = False
-) -> tuple[Candidates, Array]:
+def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float, landing: int = 0) -> tuple[Candidates, Array]:
     """Local solutions from one start for each row of F, and whether there can be nothing better."""
     xp = array_namespace(begin)
-    full = isinstance(F, QuadraticForm)
-    compiled = isinstance(C, Equations) and isinstance(C.system_, CompiledSystem) and type(begin) is np.ndarray
-    plan = plan_of(C.system_, full) if compiled and begin.dtype == np.float64 and (full or bool(xp.all(F.a > 0))) else None
-    if plan is None:
-        c, converged, iterations, nu = sequential_quadratic(F, C, begin, scale, QUICK, tol=tol)
-        single = None
-    else:
-        c, nu, converged, iterations, single = solve(plan, begin, F.center, C._X, F.Q if full else F.a, tol, QUICK)
-        lost = np.flatnonzero(~converged)
-        if patient and len(lost):
-            again = sequential_quadratic(F.rows(lost), C.rows(lost), begin[lost], scale[lost], 2 * QUICK, tol=tol)
-            c[lost], converged[lost], iterations[lost] = again.c, again.converged, again.iterations
+    patience = 2 * QUICK if landing else 0
+    c, converged, iterations, nu, single = quickest(F, C, begin, scale, tol, QUICK, patience, landing)
     c, extra, off, _ = put_back(C, c, scale, converged)
     if single is None:
         single = converged & (off <= tolerance(c))
         sure = xp.nonzero(single)[0]
-        single = put_rows(
-            single, sure, one_basin(F.rows(sure), C.rows(sure), take_rows(c, sure), take_rows(nu, sure), take_rows(scale, sure))
-        )
+        proof = one_basin(F.rows(sure), C.rows(sure), take_rows(c, sure), take_rows(nu, sure), take_rows(scale, sure))
+        single = put_rows(single, sure, proof)
     return Candidates(rows, c, converged, iterations + extra, off), single
+
+
+def quickest(
+    F: Any, C: Any, begin: Array, scale: Array, tol: float, max_iter: int, patience: int, landing: int = 0
+) -> tuple[Array, Array, Array, Array, Array | None]:
+    """(c, converged, iterations, nu, one basin) by compiled code where there is such, which may leave some rows to patience.
+
+    Those it leaves are searched by steps that never go uphill, at most `patience` of them. One basin is None if not known.
+    """
+    xp = array_namespace(begin)
+    full = isinstance(F, QuadraticForm)
+    compiled = isinstance(C, Equations) and isinstance(C.system_, CompiledSystem) and type(begin) is np.ndarray
+    convex = full or (isinstance(F, Quadratic) and bool(xp.all(F.a > 0)))
+    plan = plan_of(C.system_, full) if compiled and convex and begin.dtype == np.float64 else None
+    if plan is None:
+        if landing:
+            begin, _ = restore(C, begin, scale, tol=1e-3, max_iter=2 * landing)
+        return *sequential_quadratic(F, C, begin, scale, max(max_iter, patience), tol=tol), None
+    c, nu, converged, iterations, single = solve(plan, begin, F.center, C._X, F.Q if full else F.a, tol, landing, max_iter)
+    lost = np.flatnonzero(~converged)
+    if patience and len(lost):
+        again = sequential_quadratic(F.rows(lost), C.rows(lost), begin[lost], scale[lost], patience, tol=tol)
+        c[lost], converged[lost], iterations[lost] = again.c, again.converged, again.iterations
+    return c, converged, iterations, nu, single
 
 
 def put_back(C: Any, c: Array, scale: Array, worth: Array | None = None) -> tuple[Array, Array, Array, Array]:

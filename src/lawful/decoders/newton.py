@@ -27,7 +27,7 @@ from lawful.decoders.base import (
     polish,
     stack,
 )
-from lawful.decoders.nearby import Candidates, join, lower, nearby, put_back
+from lawful.decoders.nearby import QUICK, Candidates, join, lower, nearby, put_back, quickest
 from lawful.decoders.seeds import more_starts, pooled, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
@@ -111,7 +111,10 @@ class Newton(Decoder):
         """Local solutions from the starts; a start that is on C and better than what became of it stays a candidate."""
         xp = array_namespace(begin)
         part_F, part_C, part_scale = F.rows(rows), C.rows(rows), take_rows(scale, rows)
-        c, converged, iterations = self._descend(part_F, part_C, begin, part_scale)
+        if getattr(F, "kinked", False):
+            c, converged, iterations = self._descend(part_F, part_C, begin, part_scale)
+        else:
+            c, converged, iterations, _, _ = quickest(part_F, part_C, begin, part_scale, self.tol, QUICK, self.max_iter)
         c, extra, _, _ = put_back(part_C, c, part_scale)
         iterations = iterations + extra
         # A search that ends higher than it began has left the basin of its start: again, with short steps.
