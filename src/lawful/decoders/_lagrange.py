@@ -262,6 +262,10 @@ def local(
                     new = z[at_relation[p], r]
                     if p >= n_equal and live[p, r] and new < 0.0:
                         same = False
+                    # Contradictory relations also come to rest, but not on the law.
+                    off = table[values[p], r] if p >= n_equal else abs(table[values[p], r])
+                    if not (off <= 1e-6 * (near + 1e-3 * big) * math.sqrt(reach[p, r])):
+                        same = False
                     nu[p, r] = new if step >= landing else 0.0
                 for t in range(T):
                     c[t, r] += share * z[at_output[t], r]

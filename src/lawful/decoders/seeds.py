@@ -28,6 +28,7 @@ NEIGHBOURS = {0: 4, 1: 2, 2: 8}
 LARGE, LARGEST, DENSE = 512, 2048, 8192
 POOLED = 3  # outputs; beyond, points around the prediction say more
 TURN = 0.1  # squared sine of the angle by which C may turn between neighbours; a crossing may be that acute
+FEW = 8
 AWAY = 1e3  # times the size of the outputs
 PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
 CHUNK = 512  # rows at a time: the table of costs stays in the cache
@@ -71,6 +72,9 @@ def _build(C: Any) -> Pool | None:
     of a surface several.
     """
     cloud = _cloud(C, 4 * LARGEST)
+    different = np.unique(np.round(cloud.points / cloud.unit, 9), axis=0, return_index=True)[1]
+    if 0 < len(different) <= FEW:  # a law that leaves only a few points: all of them
+        return Pool(cloud.points[different], cloud.unit, np.arange(len(different))[:, None], 0)
     if len(cloud.points) < 8:
         return None
     dimension = int(C.n_tasks_ - round(float(np.median(np.trace(cloud.normals, axis1=1, axis2=2)))))
