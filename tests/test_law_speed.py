@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lawful import Equations, project
-from lawful.decoders import seeds
+from lawful.decoders import points, seeds
 from lawful.sets import systems
 from lawful.sets.laws import law as laws
 
@@ -31,6 +31,7 @@ def counted(monkeypatch, owner, name):
 def work(monkeypatch):
     """What setting up consists of: reading strings, making programs, building a pool of starts."""
     laws._compiled.cache_clear()
+    points._fitted.cache_clear()
     return {
         "read": counted(monkeypatch, laws, "_compile"),
         "programs": counted(monkeypatch, systems, "Program"),

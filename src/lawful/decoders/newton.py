@@ -187,6 +187,10 @@ def best_of(F: Any, C: Any, scale: Array, found: Candidates) -> Decoding:
     value = F.rows(rows).value(c)
     value = xp.where((relative <= tolerance(c)) & ~xp.isnan(value), value, xp.full_like(value, xp.inf))
     far = peak(F.center / scale)
+    # Of points that all violate the law, the one that violates it least, in the law's own units.
+    some = xp.nonzero(~xp.isfinite(value))[0]
+    if some.shape[0]:
+        relative = put_rows(relative, some, C.rows(take_rows(rows, some)).residual(take_rows(c, some)))
 
     best = xp.zeros((m, T), dtype=c.dtype, device=device_of(c))
     best_value = xp.full((m,), xp.inf, dtype=c.dtype, device=device_of(c))

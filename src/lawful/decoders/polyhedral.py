@@ -51,6 +51,8 @@ class Polyhedral(Decoder):
         else:
             rows, others = xp.nonzero(convex)[0], xp.nonzero(~convex)[0]
             d = NewtonConic().solve(F.rows(others), C.rows(others), decode)
+            if rows.shape[0] == 0:
+                return d
             fields = {}
             part = self._convex(F.rows(rows), C.rows(rows), take_rows(weights, rows), same)
             for name in FIELDS:

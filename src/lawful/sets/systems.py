@@ -111,12 +111,13 @@ class CompiledSystem:
         A (k, T) and b (k,) are plain where the inputs do not enter, else A (m, k, T) and b (m, k) have a row for each of X.
         """
         roots = [root for root, affine in zip(self.roots[kind], self.affine[kind]) if affine]
-        origin = np.zeros((1, self.n_outputs)) if X is None else like(np.zeros((X.shape[0], self.n_outputs)), X)
         parts = []
         for order in (1, 0):
             program = self._program(kind, order, roots)
-            value = program(origin, X)
-            parts.append(value if program.uses("x") else value[0, ...])
+            if program.uses("x") and X is not None:
+                parts.append(program(like(np.zeros((X.shape[0], self.n_outputs)), X), X))
+            else:
+                parts.append(program(np.zeros((1, self.n_outputs)), None)[0, ...])
         return parts[0], parts[1]
 
     # ------------------------------------------------------------------ values and derivatives
