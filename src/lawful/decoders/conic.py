@@ -14,6 +14,7 @@ from typing import Any
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.optimize import linprog
 
 from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
 from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
@@ -142,7 +143,11 @@ class NewtonConic(Conic):
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         xp = array_namespace(F.center)
         if not C.depends_on_x and known(C, "empty", self._empty):
-            return finish(F, C, way_back(C, F.center), lost=xp.ones_like(F.doubtful))
+            c = way_back(C, F.center)
+            if C.polyhedral:
+                least = like(known(C, "least violated", self._least), c)[None, :] + 0 * c
+                c = xp.where((C.residual(least) < C.residual(c))[:, None], least, c)
+            return finish(F, C, c, lost=xp.ones_like(F.doubtful))
         d = Newton().solve(F, C, decode)
         rest = xp.nonzero(~certified(d))[0]
         if rest.shape[0] == 0:
@@ -159,6 +164,18 @@ class NewtonConic(Conic):
         size = float(np.max(np.abs(C.location_) + C.spread_))
         T = C.n_tasks_
         return self._scaled((np.eye(T), np.zeros(T), []), C.cones(), size, T)[1] == "PrimalInfeasible"
+
+
+    def _least(self, C: Any) -> np.ndarray:
+        """A point at which the largest violation of affine relations is as small as it can be: a linear programme."""
+        cones = [cone.row(0) for cone in C.cones()]
+        upper = [(cone.matrix, cone.offset) for cone in cones] + [(-c.matrix, -c.offset) for c in cones if c.kind == "zero"]
+        A, b = (np.concatenate(parts) for parts in zip(*upper))
+        T = A.shape[1]
+        found = linprog(
+            np.r_[np.zeros(T), 1.0], np.c_[A, -np.ones(len(A))], b, bounds=[(None, None)] * T + [(0, None)], method="highs"
+        )
+        return found.x[:T] if found.status == 0 else C.location_
 
 
 def _cone(kind: str, size: int) -> Any:
