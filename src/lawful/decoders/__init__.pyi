@@ -11,6 +11,7 @@ from lawful.decoders.newton import Newton
 from lawful.decoders.orders import Ordering, order
 from lawful.decoders.paths import relaxation_path
 from lawful.decoders.points import project
+from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
@@ -32,6 +33,7 @@ __all__ = [
     "FormProjection",
     "Newton",
     "Ordering",
+    "Polyhedral",
     "Posterior",
     "Projection",
     "RankingDecoding",
