@@ -64,6 +64,22 @@ class HeldOut:
     residuals: list[np.ndarray] | None = None
     variance: np.ndarray | None = None
 
+    def times(self, weight: list[float]) -> HeldOut:
+        """Its scores, residuals and variances times a number for each task."""
+        out = HeldOut(self.rows, self.tasks, [w * s for w, s in zip(weight, self.scores)])
+        out.residuals = None if self.residuals is None else [w * r for w, r in zip(weight, self.residuals)]
+        out.variance = None if self.variance is None else np.asarray(weight) * self.variance
+        return out
+
+    def plus(self, other: HeldOut) -> HeldOut:
+        """The sum of both, of the same rows."""
+        out = HeldOut(self.rows, self.tasks, [a + b for a, b in zip(self.scores, other.scores)])
+        if self.residuals is not None and other.residuals is not None:
+            out.residuals = [a + b for a, b in zip(self.residuals, other.residuals)]
+        if self.variance is not None and other.variance is not None:
+            out.variance = self.variance + other.variance
+        return out
+
     def at(self, l: int) -> Calibration:
         """The residuals of the l-th surrogate, in the form a loss asks for them."""
         assert self.residuals is not None

@@ -151,6 +151,10 @@ class Factor:
         alone = diagonal <= 0
         return xp.where(alone, xp.zeros_like(diagonal), self.apply(code, nu) / (diagonal + like(alone, diagonal)))
 
+    def left_out(self, means: Array, lam: Any) -> Array:
+        """The prediction at every input without the rows that have it, (p, k), from the means of the labels."""
+        return means - self._residuals(self.code(means), self.nu(lam, means.shape[1]))
+
     def loo(self, Z: Array, lam: Any) -> Array:
         """Out-of-sample residuals (n, k); with one input and an intercept, Z minus its mean."""
         means = self.sample.average(Z)
@@ -313,16 +317,19 @@ class CholeskyFactor(DualFactor):
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
         self.lam = float(lam)
+        self._diagonal: Array = None  # of P over w, once it was asked for
         eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
         try:
             self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
         except Exception as error:  # each library has its own
-            self._check_positive(eigh(self.block)[0])
+            if not kernel.trusted:
+                self._check_positive(eigh(self.block)[0])
             raise ValueError(TOO_SMALL.format(lam=self.lam, least=EPS * self.level)) from error
         del self.block
 
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)
+        self._diagonal = None
         if not keep:
             del self.L
 
@@ -334,9 +341,10 @@ class CholeskyFactor(DualFactor):
 
     def diagonal(self, nu: Array) -> Array:
         xp = array_namespace(nu)
-        eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
-        diagonal = self.w * xp.sum(solve_lower(self.L, self._reduce(eye)) ** 2, axis=0)
-        return xp.broadcast_to(diagonal[:, None], (self.p, nu.shape[0]))
+        if self._diagonal is None:
+            eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
+            self._diagonal = self.w * xp.sum(solve_lower(self.L, self._reduce(eye)) ** 2, axis=0)
+        return xp.broadcast_to(self._diagonal[:, None], (self.p, nu.shape[0]))
 
     def _explained(self, k: Array, nu: Array) -> Array:
         explained = array_namespace(k).sum(self.code(k) ** 2, axis=0)
