@@ -42,6 +42,7 @@ __all__ = [
 
 FAR = 1e6  # squared distance in length scales from which on a kernel is zero to the last bit
 SYMMETRIC = 1e-8  # relative to the largest entry
+ENTRIES = 2**19  # of a kernel matrix computed at once, small enough for the caches of a processor
 EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
 
 
@@ -126,7 +127,13 @@ class Stationary(Kernel):
         return q
 
     def __call__(self, X: Array, Z: Array) -> Array:
-        return self.profile(self.distance(X, Z))
+        rows = max(1, ENTRIES // max(Z.shape[0], 1))
+        if X.shape[0] <= rows or not is_numpy_namespace(array_namespace(X, Z)):
+            return self.profile(self.distance(X, Z))
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)  # piece by piece: what is computed on the way stays small
+        for i in range(0, X.shape[0], rows):
+            out[i : i + rows] = self.profile(self.distance(X[i : i + rows], Z))
+        return out
 
     def diag(self, X: Array) -> Array:
         return array_namespace(X).ones(X.shape[0], dtype=X.dtype, device=device_of(X))

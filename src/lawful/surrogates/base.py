@@ -11,6 +11,7 @@ A surrogate is a `Surrogate` with
 and, where its mathematics has it, any of these capabilities, which are asked for by name:
 
 * `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error;
+* `std(X)`: (m, T) standard deviation of a new observation of each task, calibrated on leave-one-out residuals;
 * `held_out(..., lams=)`: a whole path of lambdas at once, and `loo = True`: leave-one-out without refitting;
 * `update(tasks)`: learn from more rows, as if all had been given to `fit_tasks` at once;
 * `state()` and `from_state(state)`: the arrays that are the fitted model, as a dict of numbers, strings, lists, dicts and

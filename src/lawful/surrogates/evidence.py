@@ -217,6 +217,6 @@ def _information(labels: Labels, geometry: Geometry, L: np.ndarray, g: float, v:
     for part in np.split(out, len(moved), axis=1):
         columns.append((part - z * (float(np.sum(z * part)) / size)).ravel())
     stacked = np.stack(columns)
-    F = stacked @ stacked.T * (0.5 * (labels.free if labels.intercept else p) / size)
+    F = stacked @ stacked.T * (0.5 * (p - labels.intercept) / size)
     F[-1, -1] += 0.5 * (labels.n - p)  # what repeated labels say about the noise
     return F
