@@ -30,7 +30,7 @@ from scipy.special import gammaln
 
 from lawful.kernels import Gaussian, Matern, Stationary
 from lawful.surrogates.evidence import Geometry, Labels, leave_one_out
-from lawful.surrogates.scoring import GAIN, Posterior, Prior, cost
+from lawful.surrogates.scoring import Posterior, Prior, cost
 
 FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5))
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
@@ -39,12 +39,11 @@ DROPPED = 1e-3  # families with less weight
 FEW = 256  # rows on which a basin is found
 REFINED = 3000  # rows on which noise and a common factor are settled
 HOPELESS = 8.0  # nats by which a family may be behind on few rows to be tried on all
-ENOUGH = 0.3  # nats: the last step on many rows
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
 LOCAL = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
-STEPS = 30
+STEPS, FIRST, LAST = 30, 12, 6  # of a descent; of one on few of the rows, and of one on all from there
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
@@ -85,19 +84,21 @@ class Tuner:
         """All families of a task from the best end of descents from several places, on few rows first."""
         few = thinned([labels], FEW, seed)
         posterior = self.posterior(self.families[0], few, priors[0])
-        ends = [end for end in (posterior.descend(x, STEPS) for x in begins) if end is not None]
+        all_at_once = len(labels.y) <= 2 * FEW
+        steps = STEPS if all_at_once else FIRST
+        ends = [end for end in (posterior.descend(x, steps) for x in begins) if end is not None]
         x = min(ends, key=lambda end: end.value).x if ends else begins[0]
-        if len(labels.y) <= 2 * FEW:
+        if all_at_once:
             return self.compare(self.families, [labels], x, priors)
         # few rows tell the prior, and which families are worth a descent on all
-        tried = self.compare(self.families, few, x, priors[:1])
+        tried = self.compare(self.families, few, x, priors[:1], FIRST)
         best = likeliest(tried)
-        (settled,) = self.compare((best.kernel,), few, best.x, priors)
+        (settled,) = self.compare((best.kernel,), few, best.x, priors, FIRST)
         found = []
         for one in tried:
             if one.cost < best.cost + HOPELESS:
                 begin = settled.x if one is best else one.x
-                found += self.compare((one.kernel,), [labels], begin, [settled.prior], ENOUGH)
+                found += self.compare((one.kernel,), [labels], begin, [settled.prior], LAST)
         return found
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
@@ -109,14 +110,14 @@ class Tuner:
         ]
 
     def compare(
-        self, families: tuple[Stationary, ...], tasks: list[Labels], x: np.ndarray, priors: list[Prior], gain: float = GAIN
+        self, families: tuple[Stationary, ...], tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS
     ) -> list[Found]:
         """Each family on these rows from x: what it finds under each prior, taken together."""
         out = []
         for kernel in families:
             ends, costs, begin = [], [], x
             for prior in priors:
-                end = self.posterior(kernel, tasks, prior).descend(begin, STEPS, gain)
+                end = self.posterior(kernel, tasks, prior).descend(begin, steps)
                 if end is not None:
                     ends.append(end.x)
                     costs.append(cost(end, prior))

@@ -49,6 +49,7 @@ __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "
 EPS = float(np.finfo(float).eps)
 VANISHING = 1e-280  # k(x, x) below this is zero: the smallest lambda beside it could not be represented
 LOST = 1e-20  # of the largest eigenvalue
+MANY = 1000  # inputs beyond which the diagonal of an inverse is computed piece by piece
 LARGE = 3000  # inputs beyond which matrices are computed in place
 PIECE = 512  # of their rows or columns at once
 INDEFINITE = 1e-5  # of the largest eigenvalue: what a kernel computed in single precision may have below zero
@@ -345,7 +346,7 @@ class CholeskyFactor(DualFactor):
 
     def diagonal(self, nu: Array) -> Array:
         xp = array_namespace(nu)
-        if self._diagonal is None and self.K is None:
+        if self._diagonal is None and self.p > MANY and is_numpy_namespace(xp):
             self._diagonal = self.w * self._inverse_squares()
         elif self._diagonal is None:
             eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
