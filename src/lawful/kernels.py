@@ -197,9 +197,9 @@ class Matern(Stationary):
     def _radius(self, q: Array) -> Array:
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"Matern(nu={self.nu!r}) has no closed form here; nu = 0.5, nu = 1.5 or nu = 2.5 would do")
-        xp = array_namespace(q)
-        far = xp.ones_like(q) * FAR
-        return xp.sqrt(2 * self.nu * xp.where(q < FAR, q, far))  # infinity times exp(-infinity) is no number
+        xp = array_namespace(q)  # infinity times exp(-infinity) is no number
+        near = np.fmin(q, FAR) if is_numpy_namespace(xp) else xp.where(q < FAR, q, xp.ones_like(q) * FAR)
+        return xp.sqrt(2 * self.nu * near)
 
     def profile(self, q: Array) -> Array:
         r = self._radius(q)

@@ -173,7 +173,7 @@ class Posterior:
             promise = -float(here.slope @ step + 0.5 * step @ here.curvature @ step)
             if promise < gain:
                 break
-            for shrink in (1.0, 0.3, 0.09, 0.02):
+            for shrink in (1.0, 0.25, 0.05):
                 there = self.at(np.clip(here.x + shrink * step, low, high))
                 if there is not None and there.value < here.value:
                     break
