@@ -68,7 +68,7 @@ def test_the_first_lines():
     assert (d.status == "ok").all() and (d.residual <= 1e-8).all() and (d.iterations >= 1).all() and (d.margin > 0).all()
     np.testing.assert_allclose(d.value, model.objective(NEW).value(c))
     frame = d.to_frame()
-    columns = ["y1", "y2", "value", "residual", "status", "iterations", "margin", "law_residual"]
+    columns = ["y1", "y2", "value", "residual", "status", "iterations", "margin", "law_residual", "y1_std", "y2_std"]
     assert list(frame.columns) == columns and len(frame) == 41
     assert model.score(NEW, np.hstack([np.cos(NEW), np.sin(NEW)])) > 0.98
 

@@ -2,7 +2,8 @@
 
     Gaussian     exp(-|x - x'|^2 / sigma^2)                       (the paper's; no factor 2)
     Laplacian    exp(-|x - x'|_1 / sigma)
-    Matern       (1 + r sqrt 3) exp(-r sqrt 3)                    nu = 1.5, r = |x - x'| / sigma
+    Matern       exp(-r)                                          nu = 0.5, r = |x - x'| / sigma
+                 (1 + r sqrt 3) exp(-r sqrt 3)                    nu = 1.5
                  (1 + r sqrt 5 + 5 r^2 / 3) exp(-r sqrt 5)        nu = 2.5
     Polynomial   (gamma x.x' + coef0)^degree
     Linear       x.x' + bias^2                                    explicit features [x, bias]
@@ -41,6 +42,7 @@ __all__ = [
 
 FAR = 1e6  # squared distance in length scales from which on a kernel is zero to the last bit
 SYMMETRIC = 1e-8  # relative to the largest entry
+ENTRIES = 2**19  # of a kernel matrix computed at once, small enough for the caches of a processor
 EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
 
 
@@ -73,6 +75,7 @@ class Stationary(Kernel):
 
     power = 2
     trusted = True
+    smooth = True  # whether f' is finite at 0, so that a small error of q is a small error of f
 
     def __init__(self, sigma: Any = "auto") -> None:
         self.sigma = sigma
@@ -82,6 +85,10 @@ class Stationary(Kernel):
 
     def decay(self, q: Array) -> Array:
         raise NotImplementedError
+
+    def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
+        """Both at once, for who needs both."""
+        return self.profile(q), self.decay(q)
 
     def scales(self, d: int) -> np.ndarray:
         """One positive length scale for each of the d inputs."""
@@ -106,7 +113,7 @@ class Stationary(Kernel):
         xp = array_namespace(X, Z)
         d = X.shape[1]
         sigma = self.scales(d)
-        if self.power == 2 and d > EXPLICIT_INPUTS:
+        if self.power == 2 and self.smooth and d > EXPLICIT_INPUTS:
             scale = like(sigma, X)
             center = xp.mean(Z, axis=0)  # shorter vectors, less cancellation
             U, V = (X - center) / scale, (Z - center) / scale
@@ -120,7 +127,13 @@ class Stationary(Kernel):
         return q
 
     def __call__(self, X: Array, Z: Array) -> Array:
-        return self.profile(self.distance(X, Z))
+        rows = max(1, ENTRIES // max(Z.shape[0], 1))
+        if X.shape[0] <= rows or not is_numpy_namespace(array_namespace(X, Z)):
+            return self.profile(self.distance(X, Z))
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)  # piece by piece: what is computed on the way stays small
+        for i in range(0, X.shape[0], rows):
+            out[i : i + rows] = self.profile(self.distance(X[i : i + rows], Z))
+        return out
 
     def diag(self, X: Array) -> Array:
         return array_namespace(X).ones(X.shape[0], dtype=X.dtype, device=device_of(X))
@@ -134,7 +147,7 @@ class Stationary(Kernel):
         d = X.shape[1]
         sigma = self.scales(d)
         M = W * self.decay(self.distance(X, X))
-        if self.power == 2 and d > EXPLICIT_INPUTS:
+        if self.power == 2 and self.smooth and d > EXPLICIT_INPUTS:
             U = (X - xp.mean(X, axis=0)) / like(sigma, X)
             M = M + M.T
             spread = xp.sum(M, axis=1) @ U**2 - xp.sum(U * (M @ U), axis=0)
@@ -154,6 +167,10 @@ class Gaussian(Stationary):
 
     decay = profile
 
+    def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
+        f = self.profile(q)
+        return f, f
+
 
 class Laplacian(Stationary):
     """exp(-|x - x'|_1 / sigma)."""
@@ -167,28 +184,45 @@ class Laplacian(Stationary):
 
 
 class Matern(Stationary):
-    """Matern kernel of smoothness nu = 1.5 (once differentiable functions) or 2.5 (twice)."""
+    """Matern kernel of smoothness nu = 0.5 (continuous functions), 1.5 (once differentiable) or 2.5 (twice)."""
 
     def __init__(self, nu: float = 1.5, sigma: Any = "auto") -> None:
         self.nu = nu
         self.sigma = sigma
 
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        return self.nu > 1
+
     def _radius(self, q: Array) -> Array:
-        if self.nu not in (1.5, 2.5):
-            raise ValueError(f"Matern(nu={self.nu!r}) has no closed form here; nu = 1.5 or nu = 2.5 would do")
-        xp = array_namespace(q)
-        far = xp.ones_like(q) * FAR
-        return xp.sqrt(2 * self.nu * xp.where(q < FAR, q, far))  # infinity times exp(-infinity) is no number
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"Matern(nu={self.nu!r}) has no closed form here; nu = 0.5, nu = 1.5 or nu = 2.5 would do")
+        xp = array_namespace(q)  # infinity times exp(-infinity) is no number
+        near = np.fmin(q, FAR) if is_numpy_namespace(xp) else xp.where(q < FAR, q, xp.ones_like(q) * FAR)
+        return xp.sqrt(2 * self.nu * near)
 
     def profile(self, q: Array) -> Array:
         r = self._radius(q)
-        polynomial = 1 + r if self.nu == 1.5 else 1 + r + r * r / 3
-        return polynomial * array_namespace(q).exp(-r)
+        return self._polynomial(r) * array_namespace(q).exp(-r)
 
     def decay(self, q: Array) -> Array:
         r = self._radius(q)
-        slope = 1.5 if self.nu == 1.5 else (5 / 6) * (1 + r)
-        return slope * array_namespace(q).exp(-r)
+        return self._slope(r) * array_namespace(q).exp(-r)
+
+    def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
+        r = self._radius(q)
+        e = array_namespace(q).exp(-r)
+        return self._polynomial(r) * e, self._slope(r) * e
+
+    def _polynomial(self, r: Array) -> Any:
+        return {0.5: lambda: 1.0, 1.5: lambda: 1 + r, 2.5: lambda: 1 + r + r * r / 3}[self.nu]()
+
+    def _slope(self, r: Array) -> Any:
+        """-f' / exp(-r); for nu = 0.5 that is 1 / 2r, where no difference of inputs makes it matter at r = 0."""
+        if self.nu == 0.5:
+            xp = array_namespace(r)
+            return 0.5 / xp.where(r > 0, r, xp.ones_like(r))
+        return 1.5 if self.nu == 1.5 else (5 / 6) * (1 + r)
 
 
 class Polynomial(Kernel):

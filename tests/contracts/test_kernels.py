@@ -26,6 +26,7 @@ STATIONARY = {
     "gaussian ard": Gaussian(SCALES),
     "laplacian": Laplacian(1.3),
     "laplacian ard": Laplacian(SCALES),
+    "matern 1/2": Matern(0.5, SCALES),
     "matern 3/2": Matern(1.5, 2.0),
     "matern 5/2": Matern(2.5, SCALES),
 }
@@ -52,7 +53,7 @@ def test_kernels_against_scikit_learn():
     np.testing.assert_allclose(
         Polynomial(3, 0.5, 2.0)(X, Z), polynomial_kernel(X, Z, degree=3, gamma=0.5, coef0=2.0), rtol=1e-12
     )
-    for nu in (1.5, 2.5):
+    for nu in (0.5, 1.5, 2.5):
         np.testing.assert_allclose(Matern(nu, SCALES)(X, Z), GPMatern(SCALES, nu=nu)(X, Z), rtol=1e-12)
 
 
@@ -69,7 +70,7 @@ def test_gaussian_keeps_close_inputs_apart_far_from_the_origin():
 
 
 @pytest.mark.parametrize("d", [3, 40])
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), Matern(1.5), Matern(2.5)], ids=repr)
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), Matern(0.5), Matern(1.5), Matern(2.5)], ids=repr)
 def test_contract_is_the_derivative_in_log_length_scales(kernel, d):
     rng = np.random.default_rng(1)
     A, W = rng.standard_normal((9, d)), rng.standard_normal((9, 9))
@@ -133,8 +134,8 @@ def test_errors_say_what_would_do():
         Gaussian([1.0, 2.0])(X, Z)
     with pytest.raises(ValueError, match="positive number"):
         Laplacian(0.0)(X, Z)
-    with pytest.raises(ValueError, match=r"nu = 1\.5 or nu = 2\.5"):
-        Matern(0.5, 1.0)(X, Z)
+    with pytest.raises(ValueError, match=r"nu = 0\.5, nu = 1\.5 or nu = 2\.5"):
+        Matern(3.5, 1.0)(X, Z)
     with pytest.raises(TypeError, match="not a kernel"):
         as_kernel("rbf")
     with pytest.raises(ValueError, match="must be vectorised"):

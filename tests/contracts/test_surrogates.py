@@ -238,7 +238,8 @@ def test_precomputed_equals_its_kernel_with_missing_outputs():
 def test_result_does_not_depend_on_the_order_of_rows():
     order = np.random.default_rng(3).permutation(N)
     one, two = KernelRidge().fit(X, Z), KernelRidge().fit(X[order], Z[order])
-    np.testing.assert_array_equal(one.kernel_.sigma, two.kernel_.sigma)
+    for a, b in zip(one.kernels_, two.kernels_):
+        np.testing.assert_array_equal(a.sigma, b.sigma)
     np.testing.assert_allclose(one.predict(XNEW), two.predict(XNEW), rtol=1e-12)
 
 
@@ -265,8 +266,8 @@ def test_variance_of_one_row_is_one():
 
 def test_linear_kernel_goes_through_its_features():
     ridge = KernelRidge(Linear(), lam=[0.01, 0.1]).fit(X, Z)
-    assert isinstance(ridge._factors[0], PrimalFactor)
-    assert isinstance(KernelRidge(Linear(), lam=[0.01, 0.1]).fit(X[:3], Z[:3])._factors[0], SpectralFactor)
+    assert isinstance(ridge._parts[0].factor, PrimalFactor)
+    assert isinstance(KernelRidge(Linear(), lam=[0.01, 0.1]).fit(X[:3], Z[:3])._parts[0].factor, SpectralFactor)
     dual = KernelRidge(lambda A, B: A @ B.T + 1.0, lam=[0.01, 0.1]).fit(X, Z)
     np.testing.assert_allclose(ridge.predict(XNEW), dual.predict(XNEW), atol=1e-8)
     np.testing.assert_allclose(ridge.variance(XNEW), dual.variance(XNEW), atol=1e-8)

@@ -33,6 +33,7 @@ class Decoding:
     iterations    (m,)   iterations used; 0 for closed forms
     margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
     names         names of the outputs, for `to_frame`
+    std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None
 
     `status` of a row:
 
@@ -51,6 +52,7 @@ class Decoding:
     iterations: Array
     margin: Array
     names: tuple[str, ...] | None = None
+    std: Array | None = None
 
     @property
     def status(self) -> np.ndarray:
@@ -74,6 +76,12 @@ class Decoding:
             while column in names:
                 column = f"decoding_{column}"
             frame[column] = to_numpy(getattr(self, field))
+        if self.std is not None:
+            for t, name in enumerate(names):
+                column = f"{name}_std"
+                while column in frame:
+                    column = f"decoding_{column}"
+                frame[column] = to_numpy(self.std)[:, t]
         return frame
 
     def with_(self, **changes: Any) -> Decoding:

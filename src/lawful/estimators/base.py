@@ -121,7 +121,14 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         return self._objective(check_inputs(self, X))
 
     def decode(self, X: Any) -> Decoding:
-        """Predictions with a certificate per row: c, value, residual, status, iterations, margin."""
+        """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law."""
+        X, d = self._decoded(X)
+        if not hasattr(self.surrogate_, "std"):
+            return d
+        spread = [to_numpy(self.surrogate_.std(X[batch])) for batch in self._batches(len(X))]
+        return d.with_(std=np.concatenate(spread) if spread else np.zeros(d.c.shape))
+
+    def _decoded(self, X: Any) -> tuple[np.ndarray, Decoding]:
         check_is_fitted(self)
         X = check_inputs(self, X)
         parts, doubtful = [], []
@@ -133,7 +140,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
             parts.append(d)
         d = stack(parts).with_(names=tuple(self.output_names_))
         self._report(d, np.concatenate(doubtful) if doubtful else np.zeros(0, bool))
-        return d
+        return X, d
 
     def _substitute(self, F: Any, d: Decoding, X: np.ndarray) -> Decoding:
         failed = to_numpy(d.code) >= NOT_CONVERGED
@@ -165,11 +172,11 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         if failed and self.on_failure == "raise":
             raise DecodingError(message)
         if self.on_failure == "warn":
-            warnings.warn(message, DecodingWarning, stacklevel=3)
+            warnings.warn(message, DecodingWarning, stacklevel=4)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs that obey the law: (m, T), or (m,) when fitted on a single column."""
-        c = self.decode(X).c
+        c = self._decoded(X)[1].c
         return c[:, 0] if self._single else c
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

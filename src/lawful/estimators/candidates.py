@@ -21,6 +21,7 @@ from lawful.kernels import Kernel, Precomputed, as_kernel
 from lawful.surrogates import KernelRidge, Surrogate
 
 AUTO_LAMS = 10.0 ** np.arange(-15, 2.01, 0.5)  # relative to the mean of k(x, x); below, rounding of K would be fitted
+LIKELY = 10.0 ** np.linspace(-0.5, 0.5, 5)  # around that of evidence
 FINER = 10.0 ** np.linspace(-0.5, 0.5, 11)  # around the best of them
 
 Parallel = Callable[[Callable[..., Any], list[tuple[Any, ...]]], list[Any]]
@@ -57,18 +58,20 @@ class Ridges:
         self.kernels, self.numbers = check_kernels(kernels)
         self.intercepts = check_intercepts(intercepts)
 
-    def tuned(self, kernel: Any, intercept: Any, evaluator: Evaluator) -> list[Kernel]:
-        """A kernel per task, length scales tuned where they are "auto"."""
+    def tuned(self, kernel: Any, intercept: Any, evaluator: Evaluator) -> tuple[list[Kernel], np.ndarray | None]:
+        """A kernel per task, length scales tuned where they are "auto"; and the lambdas that evidence found with them."""
         kernel = as_kernel(kernel)
         if not isinstance(getattr(kernel, "sigma", None), str):
-            return [kernel] * len(evaluator.tasks)
+            return [kernel] * len(evaluator.tasks), None
         ridge = clone(self.ridge).set_params(kernel=kernel, intercept=intercept, lam="auto")
-        return ridge.fit_tasks(evaluator.tasks.plain()).kernels_
+        ridge.fit_tasks(evaluator.tasks.plain())
+        return ridge.kernels_, ridge.lam_ if ridge.tune == "evidence" else None
 
     def candidate(self, kernel: Any, intercept: Any, evaluator: Evaluator) -> Candidate:
-        kernels, T = self.tuned(kernel, intercept, evaluator), len(evaluator.tasks)
+        (kernels, lam), T = self.tuned(kernel, intercept, evaluator), len(evaluator.tasks)
         if self.lams is None:
-            return ridge_candidate(self.ridge, kernels, intercept, AUTO_LAMS[:, None] * level(kernels, evaluator))
+            path = AUTO_LAMS[:, None] * level(kernels, evaluator) if lam is None else LIKELY[:, None] * lam
+            return ridge_candidate(self.ridge, kernels, intercept, path)
         return ridge_candidate(self.ridge, kernels, intercept, np.tile(self.lams[:, None], (1, T)))
 
     def choose(self, evaluator: Evaluator, results: Results, parallel: Parallel) -> Choice:
@@ -94,12 +97,12 @@ class Ridges:
         T = len(evaluator.tasks)
         assert winner.lams is not None
         path, lam = (winner.lams, table[:, 0, :]), winner.lams[at, np.arange(T)]
-        if self.lams is None:
+        if self.lams is None and len(winner.lams) > len(LIKELY):
             winner = winner.at(lam * FINER[:, None])
             finer = losses_of(evaluator, winner, self.joint)
             results.add(winner, finer, relaxed)
             lam = (lam * FINER[:, None])[choose_lam(finer, evaluator.error, self.per_task)[0], np.arange(T)]
-        else:
+        elif self.lams is not None:
             risks = table[:, 0, :] if self.per_task else evaluator.error.mean(table).min(axis=1)[:, None]
             there = sorted({float(lam[t]) for t in range(risks.shape[1]) if on_edge(risks[:, t], int(at[t]))})
             edges += [("lams", ", ".join(f"{v:.3g}" for v in there))] if there else []

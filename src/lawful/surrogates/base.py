@@ -11,6 +11,7 @@ A surrogate is a `Surrogate` with
 and, where its mathematics has it, any of these capabilities, which are asked for by name:
 
 * `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error;
+* `std(X)`: (m, T) standard deviation of a new observation of each task, calibrated on leave-one-out residuals;
 * `held_out(..., lams=)`: a whole path of lambdas at once, and `loo = True`: leave-one-out without refitting;
 * `update(tasks)`: learn from more rows, as if all had been given to `fit_tasks` at once;
 * `state()` and `from_state(state)`: the arrays that are the fitted model, as a dict of numbers, strings, lists, dicts and
@@ -63,6 +64,22 @@ class HeldOut:
     scores: list[np.ndarray]
     residuals: list[np.ndarray] | None = None
     variance: np.ndarray | None = None
+
+    def times(self, weight: list[float]) -> HeldOut:
+        """Its scores, residuals and variances times a number for each task."""
+        out = HeldOut(self.rows, self.tasks, [w * s for w, s in zip(weight, self.scores)])
+        out.residuals = None if self.residuals is None else [w * r for w, r in zip(weight, self.residuals)]
+        out.variance = None if self.variance is None else np.asarray(weight) * self.variance
+        return out
+
+    def plus(self, other: HeldOut) -> HeldOut:
+        """The sum of both, of the same rows."""
+        out = HeldOut(self.rows, self.tasks, [a + b for a, b in zip(self.scores, other.scores)])
+        if self.residuals is not None and other.residuals is not None:
+            out.residuals = [a + b for a, b in zip(self.residuals, other.residuals)]
+        if self.variance is not None and other.variance is not None:
+            out.variance = self.variance + other.variance
+        return out
 
     def at(self, l: int) -> Calibration:
         """The residuals of the l-th surrogate, in the form a loss asks for them."""

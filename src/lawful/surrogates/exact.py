@@ -25,13 +25,23 @@ the order of the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
-from lawful._array import Array, array_namespace, device_of, eigh, like, segment_sum, solve_lower, take_rows, to_numpy
-from lawful.kernels import Kernel, Precomputed
+from lawful._array import (
+    Array,
+    array_namespace,
+    device_of,
+    eigh,
+    is_numpy_namespace,
+    like,
+    solve_lower,
+    to_numpy,
+)
+from lawful.kernels import Kernel
+from lawful.surrogates.samples import Sample, distinct
 
 __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "distinct"]
 
@@ -39,6 +49,9 @@ __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "
 EPS = float(np.finfo(float).eps)
 VANISHING = 1e-280  # k(x, x) below this is zero: the smallest lambda beside it could not be represented
 LOST = 1e-20  # of the largest eigenvalue
+MANY = 1000  # inputs beyond which the diagonal of an inverse is computed piece by piece
+LARGE = 3000  # inputs beyond which matrices are computed in place
+PIECE = 512  # of their rows or columns at once
 INDEFINITE = 1e-5  # of the largest eigenvalue: what a kernel computed in single precision may have below zero
 NOT_POSITIVE = (
     "{kernel!r} is not positive semidefinite: its matrix has eigenvalues from {lowest:.1e} to {highest:.1e}; a kernel such as "
@@ -48,41 +61,6 @@ TOO_SMALL = (
     "lam = {lam:.1e} is lost beside the kernel matrix, which is singular in double precision; lam of at least {least:.1e}, or "
     "lam='auto', would do"
 )
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The p distinct inputs among the chosen rows of X, in sorted order."""
-
-    X: Array
-    points: np.ndarray  # (p,) one row of X for each distinct input
-    group: np.ndarray  # (n,) which distinct input each chosen row has
-    weights: Array  # (p,) total weight of each distinct input
-    share: Array  # (n,) weight of the row within its input
-
-    @property
-    def rows(self) -> Array:
-        """`points` as an index array of X's library."""
-        return array_namespace(self.X).asarray(self.points, device=device_of(self.X))
-
-    def average(self, Z: Array) -> Array:
-        return segment_sum(Z * self.share[:, None], self.group, self.points.shape[0])
-
-    def spread(self, values: Array) -> Array:
-        """(p, ...) -> (n, ...): to each row what its input has."""
-        return take_rows(values, array_namespace(values).asarray(self.group, device=device_of(values)))
-
-
-def distinct(X: Array, rows: np.ndarray, weights: Array, kernel: Kernel) -> Sample:
-    """Merge equal inputs (not for `Precomputed`, whose inputs are unknown)."""
-    w = to_numpy(weights)
-    if isinstance(kernel, Precomputed):
-        points, group = rows, np.arange(rows.shape[0])
-    else:
-        _, first, group = np.unique(to_numpy(X)[rows], axis=0, return_index=True, return_inverse=True)
-        points, group = rows[first], group.reshape(-1)
-    total = np.bincount(group, weights=w, minlength=points.shape[0])
-    return Sample(X, points, group, like(total, X), like(w / total[group], X))
 
 
 class Solution(NamedTuple):
@@ -151,6 +129,10 @@ class Factor:
         alone = diagonal <= 0
         return xp.where(alone, xp.zeros_like(diagonal), self.apply(code, nu) / (diagonal + like(alone, diagonal)))
 
+    def left_out(self, means: Array, lam: Any) -> Array:
+        """The prediction at every input without the rows that have it, (p, k), from the means of the labels."""
+        return means - self._residuals(self.code(means), self.nu(lam, means.shape[1]))
+
     def loo(self, Z: Array, lam: Any) -> Array:
         """Out-of-sample residuals (n, k); with one input and an intercept, Z minus its mean."""
         means = self.sample.average(Z)
@@ -197,14 +179,26 @@ class DualFactor(Factor):
             self.K = kernel.gram(sample.X, sample.rows)
             self.level = self._level(float(xp.sum(self.w * xp.linalg.diagonal(self.K))) / self.n)
         self.mean_map = self.K @ self.omega  # k(x_i, .) averaged over the inputs
-        block = self.root[:, None] * self.K * self.root[None, :]
+        if self.p > LARGE and is_numpy_namespace(xp):  # in the place of K
+            block, self.K = self.K, None
+            for i in range(0, self.p, PIECE):
+                block[i : i + PIECE] *= self.root[i : i + PIECE, None]
+                block[i : i + PIECE] *= self.root[None, :]
+        else:
+            block = self.root[:, None] * self.K * self.root[None, :]
         if intercept:
             v = self.root / float(xp.sum(self.w)) ** 0.5
             mirror = xp.concat([v[:1] + 1, v[1:]])  # v >= 0, so v + e1 does not cancel
             self.mirror = mirror / float(xp.sum(mirror**2)) ** 0.5
             t = block @ self.mirror
             t = 2 * (t - float(xp.sum(self.mirror * t)) * self.mirror)
-            block = (block - self.mirror[:, None] * t[None, :] - t[:, None] * self.mirror[None, :])[1:, 1:]
+            if self.K is None:
+                for i in range(0, self.p, PIECE):
+                    block[i : i + PIECE] -= self.mirror[i : i + PIECE, None] * t[None, :]
+                    block[i : i + PIECE] -= t[i : i + PIECE, None] * self.mirror[None, :]
+                block = block[1:, 1:]
+            else:
+                block = (block - self.mirror[:, None] * t[None, :] - t[:, None] * self.mirror[None, :])[1:, 1:]
         self.block = block  # Q' D K D Q
 
     def _check_positive(self, s: Array) -> None:
@@ -229,6 +223,8 @@ class DualFactor(Factor):
     def solve(self, Z: Array, lam: Any) -> Solution:
         means = self.sample.average(Z)
         coef = self.apply(self.code(means), self.nu(lam, Z.shape[1]))
+        if self.K is None:
+            return Solution(coef, self.omega @ means - self.mean_map @ coef)
         return Solution(coef, self.omega @ (means - self.K @ coef))
 
     def cross(self, X: Array) -> Array:
@@ -261,6 +257,16 @@ class DualFactor(Factor):
         variance = prior[:, None] - self._explained(k.T, self.nu(lam, lam.shape[0]))
         variance = variance + (like(lam, X)[None, :] if self.intercept else 0.0)
         return xp.where(variance > 0, variance, xp.zeros_like(variance))
+
+
+def _cholesky_in_place(A: np.ndarray, add: float) -> np.ndarray:
+    """The factor of A + add I, in the memory of a Fortran-ordered copy; A is lost."""
+    A.flat[:: A.shape[1] + 1] += add
+    L, failed = dpotrf(np.asfortranarray(A), lower=1, clean=1, overwrite_a=1)
+    if failed:
+        A.flat[:: A.shape[1] + 1] -= add
+        raise np.linalg.LinAlgError("not positive definite")
+    return L
 
 
 class SpectralFactor(DualFactor):
@@ -313,16 +319,22 @@ class CholeskyFactor(DualFactor):
         super().__init__(kernel, sample, intercept)
         xp = array_namespace(self.w)
         self.lam = float(lam)
-        eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
+        self._diagonal: Array = None  # of P over w, once it was asked for
         try:
-            self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
+            if self.K is None:
+                self.L = _cholesky_in_place(self.block, self.n * self.lam)
+            else:
+                eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
+                self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
         except Exception as error:  # each library has its own
-            self._check_positive(eigh(self.block)[0])
+            if not kernel.trusted:
+                self._check_positive(eigh(self.block)[0])
             raise ValueError(TOO_SMALL.format(lam=self.lam, least=EPS * self.level)) from error
         del self.block
 
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)
+        self._diagonal = None
         if not keep:
             del self.L
 
@@ -334,9 +346,31 @@ class CholeskyFactor(DualFactor):
 
     def diagonal(self, nu: Array) -> Array:
         xp = array_namespace(nu)
-        eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
-        diagonal = self.w * xp.sum(solve_lower(self.L, self._reduce(eye)) ** 2, axis=0)
-        return xp.broadcast_to(diagonal[:, None], (self.p, nu.shape[0]))
+        if self._diagonal is None and self.p > MANY and is_numpy_namespace(xp):
+            self._diagonal = self.w * self._inverse_squares()
+        elif self._diagonal is None:
+            eye = xp.eye(self.p, dtype=nu.dtype, device=device_of(nu))
+            self._diagonal = self.w * xp.sum(solve_lower(self.L, self._reduce(eye)) ** 2, axis=0)
+        return xp.broadcast_to(self._diagonal[:, None], (self.p, nu.shape[0]))
+
+    def _inverse_squares(self) -> np.ndarray:
+        """The squared columns of L^-1 Q', summed: column j of L^-1 is zero above row j, so a third of a full inverse."""
+        first = int(self.intercept)
+        lean = solve_lower(self.L, self.mirror[1:, None])[:, 0] if self.intercept else None
+        out = np.empty(self.p)
+        for i in range(0, self.p, PIECE):
+            top = max(i - first, 0)
+            stop = min(i + PIECE, self.p)
+            columns = np.zeros((self.L.shape[0] - top, stop - i))
+            at = np.arange(max(i, first), stop)
+            columns[at - first - top, at - i] = 1.0
+            found = solve_lower(self.L[top:, top:], columns)
+            out[i:stop] = np.sum(found**2, axis=0)
+            if lean is not None:  # |a - 2 m_i c|^2 with a = 0 above `top`
+                m, c = self.mirror[i:stop], lean[top:]
+                found -= 2 * c[:, None] * m[None, :]
+                out[i:stop] = np.sum(found**2, axis=0) + 4 * m**2 * float(np.sum(lean[:top] ** 2))
+        return out
 
     def _explained(self, k: Array, nu: Array) -> Array:
         explained = array_namespace(k).sum(self.code(k) ** 2, axis=0)

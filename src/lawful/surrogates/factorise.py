@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lawful._array import array_namespace
 from lawful.kernels import Kernel
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor
@@ -25,3 +27,14 @@ def make_factor(
     if smallest is not None and (smooth := low_rank(kernel, sample, smallest)) is not None:
         return PrimalFactor(smooth, sample, intercept)
     return SpectralFactor(kernel, sample, intercept)
+
+
+def regular_factor(kernel: Kernel, sample: Sample, intercept: bool, lam: np.ndarray) -> tuple[np.ndarray, Factor]:
+    """The factor of a tuned lambda (the same for all tasks), or of a larger one where rounding has made the matrix singular."""
+    while True:
+        try:
+            return lam, make_factor(kernel, sample, intercept, float(lam[0]))
+        except ValueError:
+            if lam[0] > 1e-8:
+                raise
+            lam = lam * 3

@@ -15,6 +15,7 @@ from lawful.kernels import Kernel
 from lawful.surrogates.base import Fold, HeldOut, training_part
 from lawful.surrogates.exact import Factor, distinct
 from lawful.surrogates.factorise import make_factor
+from lawful.surrogates.members import Member
 from lawful.tasks import Tasks
 
 COLUMNS = 4096  # regressions solved at once
@@ -49,6 +50,28 @@ def held_out(
                 for t in g:
                     out.variance[:, :, t] = _variance(factor, X, lams[:, t])
         yield out
+
+
+def left_out(tasks: Tasks, members: list[list[Member]], intercept: bool, residuals: bool, variance: bool) -> HeldOut:
+    """Leave-one-out of averages of ridges: the averages of what each member leaves out."""
+    total: HeldOut | None = None
+    for k in range(max(map(len, members))):
+        layer = [own[min(k, len(own) - 1)] for own in members]
+        weight = [member.weight if k < len(own) else 0.0 for member, own in zip(layer, members)]
+        lams = np.array([[member.lam for member in layer]], dtype=float)
+        h = _leave_one_out(tasks, [member.kernel for member in layer], lams, intercept, residuals, variance)
+        h = h if all(w == 1 for w in weight) else h.times(weight)
+        total = h if total is None else total.plus(h)
+    assert total is not None
+    return total
+
+
+def with_bases(h: HeldOut, bases: list[np.ndarray] | None, tasks: Tasks) -> HeldOut:
+    """What was held out of labels less a fixed intercept, with the intercept again."""
+    if bases is not None:
+        h.scores = [s + base[None, None, :] for s, base in zip(h.scores, bases)]
+        h.tasks = tasks
+    return h
 
 
 def _factors(tasks: Tasks, kernels: list[Kernel], lams: np.ndarray, intercept: bool) -> Iterator[tuple[list[int], Factor]]:

@@ -19,13 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful._checks import check_choice
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
 from lawful.surrogates.exact import Factor, Sample, distinct
-from lawful.surrogates.factorise import make_factor
-from lawful.surrogates.held_out import held_out
+from lawful.surrogates.factorise import make_factor, regular_factor
+from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
-from lawful.surrogates.scales import informative, tuned_kernels, without_unit
+from lawful.surrogates.members import Member, likely_members
+from lawful.surrogates.parts import Part, mixed_variance, predict_together
+from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam
 from lawful.tasks import Tasks, check_inputs
@@ -34,6 +37,7 @@ __all__ = ["KernelRidge"]
 
 VARIANCE_ROWS = 3000  # beyond, factors are not kept and there is no predictive variance
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
+ALONE = 8  # so many tasks with one kernel and lambdas of their own are cheaper factored one by one than through eigenvectors
 
 
 def _has_variance(ridge: KernelRidge) -> bool:
@@ -46,25 +50,28 @@ class KernelRidge(RegressorMixin, Surrogate):
 
     Parameters
     ----------
-    kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m), or a list of one for each task; None is
-        `Gaussian("auto")`. With
-        sigma="auto" one length scale per input is tuned by leave-one-out (see `tuning`) and `kernel_` holds it in
-        the units of the inputs. Any other sigma is exactly the kernel as written, on the raw inputs.
-    scales : "shared" (all tasks have the same length scales: one factorisation), "task" (each has its own: outputs of
-        different smoothness are learned better) or "auto": "task" when every task has ten
-        rows per input (a hundred for a single input) and the factorisations remain cheap, else "shared".
-    lam : "auto" (for each task, by leave-one-out), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the
-        paper's theorems, one number, or one per task.
+    kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m), or a list of one for each task. With sigma="auto" one
+        length scale per input is tuned, and `kernel_` holds it in the units of the inputs. Any other sigma is exactly the
+        kernel as written, on the raw inputs. None: Gaussian, Matern 5/2 and Matern 3/2 kernels, tuned and averaged by their
+        evidence (with tune="loo": a Gaussian).
+    scales : "shared" (all tasks have the same length scales), "task" (each has its own: outputs of different smoothness are
+        learned better) or "auto": "task" while that remains cheap, else "shared".
+    lam : "auto" (for each task, tuned), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the paper's theorems, one
+        number, or one per task.
+    tune : what chooses length scales, and lambda with them. "evidence": the likelihood of the labels under a Gaussian process,
+        whose posterior mean the ridge is (see `evidence`, `scoring`, `averaging`). "loo": the leave-one-out error (see
+        `tuning`). A lambda beside a kernel without anything to tune is chosen by leave-one-out.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
         constants, to which predictions return far from the data (the mean of a cloud of outputs, say).
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
-    max_tuning_rows : length scales are tuned on at most so many distinct inputs, then all rows choose lambda.
+    max_tuning_rows : length scales are tuned on at most so many distinct inputs; None: 1500 by evidence, 300 by leave-one-out.
     verbose : print the progress of tuning.
 
     Attributes
     ----------
-    kernels_ (a list of T kernels, with numbers for length scales), kernel_ (the kernel that all tasks share, if they do),
-    lam_ (T,), loo_mse_ (T,), groups_ (lists of tasks that share a factorisation).
+    members_ (for each task its kernels, each with lambda and its share of the prediction; the largest first), kernels_ and
+    lam_ (T,) (the first member of each task), kernel_ (the kernel that all tasks share, if they do), loo_mse_ (T,), groups_
+    (lists of tasks that share a factorisation).
     """
 
     def __init__(
@@ -74,8 +81,9 @@ class KernelRidge(RegressorMixin, Surrogate):
         intercept: Any = True,
         scales: str = "auto",
         random_state: Any = None,
-        max_tuning_rows: int = 300,
+        max_tuning_rows: int | None = None,
         verbose: bool = False,
+        tune: str = "evidence",
     ) -> None:
         self.kernel = kernel
         self.lam = lam
@@ -84,6 +92,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         self.random_state = random_state
         self.max_tuning_rows = max_tuning_rows
         self.verbose = verbose
+        self.tune = tune
 
     def set_params(self, **params: Any) -> Self:
         if self.kernel is None and "kernel" not in params and any(key.startswith("kernel__") for key in params):
@@ -95,59 +104,123 @@ class KernelRidge(RegressorMixin, Surrogate):
     loo = True
 
     def fit_tasks(self, tasks: Tasks) -> Self:
-        X, xp = tasks.X, array_namespace(tasks.X)
+        xp = array_namespace(tasks.X)
         tasks, intercept, self._bases = without_base(self.intercept, tasks)
         y, Z = tasks.y, tasks.Z
-        kernel = self._given_kernels(len(tasks))
-        samples = self._samples(tasks, kernel[0])
-        self.lam_ = self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
+        samples = self._samples(tasks, self._given_kernels(len(tasks))[0])
         scaled = [without_unit(v, w) for v, w in zip(y, tasks.weights)]
-        self.kernels_ = tuned_kernels(self, intercept, kernel, X, samples, scaled, None if self._auto else self.lam_)
+        self.members_ = self._members(tasks, intercept, samples, scaled)
+        self.n_rows_ = max(sample.points.shape[0] for sample in samples)
+        self._widths = [z.shape[1] for z in Z]
+        self._parts: list[Part] = []
+        for g, kernel, lam, weight in self._groups(tasks):
+            sample, Y = samples[g[0]], xp.stack([y[t] for t in g], axis=1)
+            alike = lam is not None and bool(np.all(lam == lam[0]))
+            if alike and lam is not None and self._auto:
+                lam, factor = regular_factor(kernel, sample, intercept, lam)
+            else:
+                factor = make_factor(kernel, sample, intercept, lam[0] if alike and lam is not None else None)
+            if lam is None:
+                lam = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
+            columns = np.repeat(lam, [self._widths[t] for t in g])
+            part = Part(
+                g,
+                [float(w) for w in weight],
+                np.asarray(lam),
+                factor,
+                factor.solve(xp.concat([Z[t] for t in g], axis=1), columns),
+            )
+            part.measure(Y)
+            self._parts.append(part)
+        self._settle(tasks)
+        for part in self._parts:
+            part.factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
+        return self
+
+    def _members(self, tasks: Tasks, intercept: bool, samples: list[Sample], scaled: list[Array]) -> list[list[Member]]:
+        """For each task its kernels, lambdas (None where leave-one-out will say) and shares."""
+        check_choice("KernelRidge", "tune", self.tune, ("evidence", "loo"))
+        kernel, T = self._given_kernels(len(tasks)), len(tasks)
+        given = self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
+        lam = None if self._auto else given
+        if self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0]):
+            one = None if self.kernel is None else kernel[0]
+            return likely_members(self, intercept, one, tasks.X, samples, scaled, lam)
+        kernels = tuned_kernels(self, intercept, kernel, tasks.X, samples, scaled, lam)
+        return [[Member(kernels[t], None if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+
+    def _groups(self, tasks: Tasks) -> Iterator[tuple[list[int], Kernel, np.ndarray | None, list[float]]]:
+        """Tasks on the same rows that share a factorisation, with their kernel, lambdas and shares of the prediction.
+
+        A few tasks with one kernel and different lambdas are factored one by one, many through eigenvectors.
+        """
+        depth = max(map(len, self.members_))
+        for k in range(depth):
+            present = [t for t in range(len(tasks)) if k < len(self.members_[t])]
+            members = {t: self.members_[t][k] for t in present}
+            keys = [id(members[t].kernel) if t in members else 0 for t in range(len(tasks))]
+            for g in tasks.groups(keys):
+                if g[0] not in members:
+                    continue
+                kernel = members[g[0]].kernel
+                if members[g[0]].lam is None:
+                    yield g, kernel, None, [1.0] * len(g)
+                    continue
+                lam, weight = (np.array([getattr(members[t], name) for t in g], dtype=float) for name in ("lam", "weight"))
+                if not self._auto or len(set(lam)) == 1 or len(set(lam)) > ALONE:
+                    yield g, kernel, lam, list(weight)
+                else:
+                    yield from (([t], kernel, lam[i : i + 1], [weight[i]]) for i, t in enumerate(g))
+
+    def _settle(self, tasks: Tasks) -> None:
+        """What is known of each task once its members are fitted."""
+        xp, T = array_namespace(tasks.X), len(tasks)
+        self._residuals: list[Array] = [None] * T
+        lams: list[list[float]] = [[] for _ in range(T)]
+        self._unit = np.zeros(T)  # the variance of the first Gaussian process of each task
+        self._loo_variance = np.zeros(T)
+        for part in self._parts:
+            for i, t in enumerate(part.tasks):
+                r = part.weight[i] * part.residuals[:, i] if part.weight[i] != 1 else part.residuals[:, i]
+                self._residuals[t] = r if self._residuals[t] is None else self._residuals[t] + r
+                self._unit[t] = self._unit[t] or part.s2[i]
+                self._loo_variance[t] += part.weight[i] * part.s2[i] / self._unit[t] * part.spread[i]
+                lams[t].append(float(part.lam[i]))
+        self.members_ = [[m._replace(lam=lam) for m, lam in zip(ms, found)] for ms, found in zip(self.members_, lams)]
+        self.lam_ = np.array([ms[0].lam for ms in self.members_])
+        self.kernels_ = [ms[0].kernel for ms in self.members_]
         self.__dict__.pop("kernel_", None)  # of an earlier fit
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
-        self.groups_ = tasks.groups([id(k) for k in self.kernels_])
-        self.loo_mse_ = np.zeros(len(y))
-        self.n_rows_ = max(sample.points.shape[0] for sample in samples)
-        self._residuals: list[Array] = [None] * len(y)
-        self._factors, self._solutions, self._widths = [], [], [z.shape[1] for z in Z]
-        self._loo_variance = np.ones(len(y))
-        for g in self.groups_:
-            sample, Y = samples[g[0]], xp.stack([y[t] for t in g], axis=1)
-            alike = not self._auto and bool(np.all(self.lam_[g] == self.lam_[g[0]]))
-            factor = make_factor(self.kernels_[g[0]], sample, intercept, self.lam_[g[0]] if alike else None)
-            if self._auto:
-                self.lam_[g] = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
-            lam = self.lam_[g]
-            residuals = factor.loo(Y, lam)
-            squares = sample.share[:, None] * sample.spread(sample.weights)[:, None] * residuals**2
-            self.loo_mse_[g] = to_numpy(xp.sum(squares, axis=0)) / factor.n
-            if factor.p > 1:
-                self._loo_variance[g] = to_numpy(factor.spread_of_loo(lam, len(g)))
-            for i, t in enumerate(g):
-                self._residuals[t] = residuals[:, i]
-            self._factors.append(factor)
-            self._solutions.append(
-                factor.solve(xp.concat([Z[t] for t in g], axis=1), np.repeat(lam, [self._widths[t] for t in g]))
-            )
-            factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
-        return self
+        self.groups_ = [part.tasks for part in self._parts]
+        self.loo_mse_ = np.array([float(xp.sum(w * r**2) / xp.sum(w)) for w, r in zip(tasks.weights, self._residuals)])
 
     def predict_tasks(self, X: Array) -> list[Array]:
         check_is_fitted(self, "kernels_")
-        xp = array_namespace(X)
         out: list[Array] = [None] * len(self._widths)
-        for g, factor, solution in zip(self.groups_, self._factors, self._solutions):
-            size = max(1, CROSS_ENTRIES // factor.p)
-            pieces = [factor.predict(X[i : min(i + size, X.shape[0]), :], solution) for i in range(0, max(X.shape[0], 1), size)]
-            columns = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
+        for part, columns in self._columns(X):
             start = 0
-            for t in g:
-                out[t] = columns[:, start : start + self._widths[t]]
-                if self._bases is not None:
-                    out[t] = out[t] + like(self._bases[t], X)[None, :]
+            for i, t in enumerate(part.tasks):
+                found = columns[:, start : start + self._widths[t]]
+                found = found if part.weight[i] == 1 else part.weight[i] * found
+                out[t] = found if out[t] is None else out[t] + found
                 start += self._widths[t]
+        if self._bases is not None:
+            out = [z + like(base, X)[None, :] for z, base in zip(out, self._bases)]
         return out
+
+    def _columns(self, X: Array) -> Iterator[tuple[Part, Array]]:
+        """Every part with its predictions; parts that have the same kernel and inputs share the kernel's values."""
+        xp = array_namespace(X)
+        together: dict[tuple[int, int], list[Part]] = {}
+        for part in self._parts:
+            together.setdefault((id(part.factor.kernel), id(part.factor.sample)), []).append(part)
+        for group in together.values():
+            size = max(1, CROSS_ENTRIES // group[0].factor.p)
+            pieces = [X[i : min(i + size, X.shape[0]), :] for i in range(0, max(X.shape[0], 1), size)]
+            found = [predict_together(piece, group) for piece in pieces]
+            for k, part in enumerate(group):
+                yield part, xp.concat([f[k] for f in found], axis=0) if len(found) > 1 else found[0][k]
 
     def residuals(self) -> list[Array]:
         """Leave-one-input-out residuals of y, one array per task."""
@@ -175,18 +248,16 @@ class KernelRidge(RegressorMixin, Surrogate):
                 yield from super().held_out(tasks, folds, residuals=residuals, variance=variance)
                 return
             model = clone(self).fit_tasks(tasks)
-            kernels, lams = model.kernels_, model.lam_[None, :]
-        else:
-            kernels = self._given_kernels(len(tasks))
-            kernels = kernels * len(tasks) if len(kernels) == 1 else kernels
-            lams = self._given_lam([1.0] * len(tasks))[None, :] if lams is None else lams
+            left, intercept, bases = without_base(self.intercept, tasks)
+            yield with_bases(left_out(left, model.members_, intercept, residuals, variance), bases, tasks)
+            return
+        kernels = self._given_kernels(len(tasks))
+        kernels = kernels * len(tasks) if len(kernels) == 1 else kernels
+        lams = self._given_lam([1.0] * len(tasks))[None, :] if lams is None else lams
         left, intercept, bases = without_base(self.intercept, tasks)
         found = held_out(left, kernels, lams, intercept, folds, residuals, variance)
         for k, h in enumerate(found):
-            if bases is not None:
-                h.scores = [s + base[None, None, :] for s, base in zip(h.scores, bases)]
-                h.tasks = tasks if folds is None else tasks.take(folds[k][0])
-            yield h
+            yield with_bases(h, bases, tasks if folds is None else tasks.take(folds[k][0]))
 
     @available_if(_has_variance)
     def variance(self, X: Array) -> Array:
@@ -194,19 +265,42 @@ class KernelRidge(RegressorMixin, Surrogate):
 
         kriging variance / mean_i 1 / P_ii: in the Gaussian process view, Var[f_t(x) | data] in units of the expected
         leave-one-out error, so that loo_mse_[t] times this estimates the squared error of the prediction. 1 everywhere for
-        a task with a single input.
+        a task with a single input. An average of kernels has the average of their variances and, beside that, the spread of
+        their predictions.
         """
         check_is_fitted(self, "kernels_")
-        xp = array_namespace(X)
+        return self._variance(X) / like(self._unit, X)[None, :] / like(self._loo_variance, X)[None, :]
+
+    def _variance(self, X: Array) -> Array:
+        """(m, T): Var[f_t(x) | data], calibrated by leave-one-out residuals."""
+        averages = any(len(members) > 1 for members in self.members_)
+        return mixed_variance(X, self._parts, self._widths, self._columns(X) if averages else ())
+
+    @available_if(_has_variance)
+    def std(self, X: Array) -> Array:
+        """(m, T): standard deviation of a new observation at x, of average weight; the noise is part of it."""
+        check_is_fitted(self, "kernels_")
+        noise = np.zeros(len(self._widths))
+        for part in self._parts:
+            noise[part.tasks] += np.asarray(part.weight) * part.noise
+        sizes = np.array([len(r) for r in self._residuals], dtype=float)
+        tuned = X.shape[1] + 1 if self._tunes else 0  # residuals are smaller than errors by what was fitted to them
+        lost = sizes / np.maximum(sizes - tuned, 0.5 * sizes)
+        return array_namespace(X).sqrt((self._variance(X) + like(noise, X)[None, :]) * like(lost, X)[None, :])
+
+    def scores(self, X: Array) -> list[Array]:
+        """alpha_t(x), T arrays (m, n_t): the weight of every row of a task in its prediction at x."""
+        check_is_fitted(self, "kernels_")
+        if self.n_rows_ > VARIANCE_ROWS:
+            raise ValueError(
+                f"KernelRidge keeps no factorisation of more than {VARIANCE_ROWS} rows, so no scores; fit on fewer rows"
+            )
         out: list[Array] = [None] * len(self._widths)
-        for g, factor in zip(self.groups_, self._factors):
-            if factor.p == 1:
-                ratio = xp.ones((X.shape[0], len(g)), dtype=X.dtype, device=device_of(X))
-            else:
-                ratio = factor.variance(X, self.lam_[g]) / like(self._loo_variance[g], X)[None, :]
-            for i, t in enumerate(g):
-                out[t] = ratio[:, i]
-        return xp.stack(out, axis=1)
+        for part in self._parts:
+            for i, t in enumerate(part.tasks):
+                found = part.weight[i] * part.factor.scores(X, float(part.lam[i]))
+                out[t] = found if out[t] is None else out[t] + found
+        return out
 
     def state(self) -> dict[str, Any]:
         """The fitted ridge as a dict of arrays, numbers, strings and lists; see `surrogates.state`."""
@@ -224,7 +318,7 @@ class KernelRidge(RegressorMixin, Surrogate):
     def _tunes(self) -> bool:
         """Whether a length scale is left to be tuned."""
         kernels = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
-        return any(isinstance(getattr(as_kernel(kernel), "sigma", None), str) for kernel in kernels)
+        return any(is_auto(as_kernel(kernel)) for kernel in kernels)
 
     @staticmethod
     def _samples(tasks: Tasks, kernel: Kernel) -> list[Sample]:
@@ -287,11 +381,17 @@ class KernelRidge(RegressorMixin, Surrogate):
         self._single = tasks.single
         return self.fit_tasks(tasks)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """(m,) or (m, T); with `return_std` also the standard deviation of a new observation at x (see `std`)."""
         check_is_fitted(self, "kernels_")
         X = check_inputs(self, X)
         columns = self.predict_tasks(X)
-        return columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
+        mean = columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
+        if not return_std:
+            return mean
+        self._need_variance()
+        std = self.std(X)
+        return mean, std[:, 0] if self._single else std
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

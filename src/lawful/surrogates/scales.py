@@ -1,4 +1,4 @@
-"""Which tasks share length scales, and on what they are tuned."""
+"""The leave-one-out rule: which tasks share length scales, and on what they are tuned."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of
 # Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
 # input), and if the sum of n_t^3, the work of the factorisations, stays below this (9 tasks with 1300 rows).
 OWN_TASKS, OWN_ROWS, OWN_WORK = 12, 10, 2e10
+LOO_ROWS = 300  # rows to tune on, unless the user says otherwise
+
+
+def is_auto(kernel: Kernel) -> bool:
+    """Whether a kernel's length scales are to be tuned."""
+    if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
+        return False
+    if kernel.sigma != "auto":
+        raise ValueError(f"{kernel!r} lacks length scales; sigma='auto', a number or one per input would do")
+    return True
 
 
 def tuned_kernels(
@@ -30,21 +40,14 @@ def tuned_kernels(
     """
     T = len(y)
     if len(given) > 1:
-        if any(isinstance(getattr(kernel, "sigma", None), str) for kernel in given):
+        if any(map(is_auto, given)):
             raise ValueError("KernelRidge: a list of kernels needs numbers for sigma; for tuned ones use scales='task'")
         copies = {id(kernel): clone(kernel) for kernel in given}
         return [copies[id(kernel)] for kernel in given]
     kernel = clone(given[0])
-    if not (isinstance(kernel, Stationary) and isinstance(kernel.sigma, str)):
+    if not is_auto(kernel):
         return [kernel] * T
-    if kernel.sigma != "auto":
-        raise ValueError(f"{kernel!r} lacks length scales; sigma='auto', a number or one per input would do")
-    total = np.zeros(X.shape[0])
-    for sample in samples:
-        weights = sample.share * sample.spread(sample.weights)
-        np.add.at(total, sample.points[sample.group], to_numpy(weights))
-    seen = total > 0
-    units = input_scales(to_numpy(X)[seen], total[seen])
+    units = input_units(X, samples)
     useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
     if not useful:
         return [kernel.set_params(sigma=units * np.sqrt(X.shape[1]))] * T
@@ -54,7 +57,8 @@ def tuned_kernels(
     def tuned(tasks: list[int]) -> Kernel:
         problems = gather(samples, y, tasks, lam)
         draw = np.random.default_rng(seeds[tasks[0]])
-        sigma = tune_scales(kernel, problems, units, intercept, ridge.max_tuning_rows, draw, verbose=ridge.verbose)
+        rows = LOO_ROWS if ridge.max_tuning_rows is None else ridge.max_tuning_rows
+        sigma = tune_scales(kernel, problems, units, intercept, rows, draw, verbose=ridge.verbose)
         return clone(kernel).set_params(sigma=sigma)
 
     with blas_threads(1):
@@ -63,6 +67,16 @@ def tuned_kernels(
             return [found.get(t, found[useful[0]]) for t in range(T)]
         few = np.unique(np.linspace(0, len(useful) - 1, min(len(useful), TUNED_TASKS)).round().astype(int))
         return [tuned([useful[i] for i in few])] * T
+
+
+def input_units(X: Array, samples: list[Sample]) -> np.ndarray:
+    """Standard deviations of the inputs on the rows that tasks have seen."""
+    total = np.zeros(X.shape[0])
+    for sample in samples:
+        weights = sample.share * sample.spread(sample.weights)
+        np.add.at(total, sample.points[sample.group], to_numpy(weights))
+    seen = total > 0
+    return input_scales(to_numpy(X)[seen], total[seen])
 
 
 def own_scales(scales: str, samples: list[Sample], d: int, T: int) -> bool:

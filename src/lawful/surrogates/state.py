@@ -13,30 +13,36 @@ import numpy as np
 from lawful._array import to_numpy
 from lawful.kernels import Kernel, Precomputed, as_kernel, kernel_from_state, kernel_state
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, Solution, SpectralFactor
+from lawful.surrogates.members import Member
+from lawful.surrogates.parts import Part
 from lawful.surrogates.primal import PrimalFactor
 
-FORMAT = 1
+FORMAT = 2
 FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (SpectralFactor, CholeskyFactor, PrimalFactor)}
-LEARNED = ("lam_", "loo_mse_", "groups_", "n_rows_", "_loo_variance", "_residuals", "_widths", "_bases")
+LEARNED = ("lam_", "loo_mse_", "groups_", "n_rows_", "_loo_variance", "_unit", "_residuals", "_widths", "_bases")
+OF_PART = ("tasks", "weight", "lam", "spread", "s2", "noise")
 OF_FIT = ("n_features_in_", "_single")  # only where `fit(X, y)` was called
-PARAMETERS = ("lam", "intercept", "scales", "max_tuning_rows", "verbose")
+PARAMETERS = ("lam", "intercept", "scales", "max_tuning_rows", "verbose", "tune")
 
 
 def ridge_state(ridge: Any) -> dict[str, Any]:
-    kernels = list({id(kernel): kernel for kernel in ridge.kernels_}.values())
-    X = ridge._factors[0].sample.X
+    kernels = list({id(member.kernel): member.kernel for members in ridge.members_ for member in members}.values())
+    place = {id(kernel): i for i, kernel in enumerate(kernels)}
+    X = ridge._parts[0].factor.sample.X
     state: dict[str, Any] = {"surrogate": "KernelRidge", "format": FORMAT}
     state["parameters"] = {name: _plain(getattr(ridge, name)) for name in PARAMETERS}
     given = ridge.kernel if isinstance(ridge.kernel, list | tuple) else [ridge.kernel]
     state["given"] = [None if kernel is None else kernel_state(as_kernel(kernel)) for kernel in given]
     state["X"] = np.empty((X.shape[0], 0)) if isinstance(kernels[0], Precomputed) else to_numpy(X)
     state["kernels"] = [kernel_state(kernel) for kernel in kernels]
-    state["kernel_of_task"] = [next(i for i, k in enumerate(kernels) if k is kernel) for kernel in ridge.kernels_]
+    state["members"] = [
+        [{"kernel": place[id(member.kernel)], "lam": member.lam, "weight": member.weight} for member in members]
+        for members in ridge.members_
+    ]
     state["learned"] = {name: _plain(getattr(ridge, name)) for name in (*LEARNED, *OF_FIT) if hasattr(ridge, name)}
     names = getattr(ridge, "feature_names_in_", None)
     state["names"] = None if names is None else [str(name) for name in names]
-    state["factors"] = [_factor_state(factor) for factor in ridge._factors]
-    state["solutions"] = [{"coef": to_numpy(s.coef), "beta": to_numpy(s.beta)} for s in ridge._solutions]
+    state["parts"] = [_part_state(part, place[id(part.factor.kernel)]) for part in ridge._parts]
     return state
 
 
@@ -47,35 +53,39 @@ def ridge_from_state(cls: Any, state: dict[str, Any]) -> Any:
             f"give what KernelRidge.state() returned, format {FORMAT}"
         )
     kernels = [kernel_from_state(kernel) for kernel in state["kernels"]]
-    own = [kernels[i] for i in state["kernel_of_task"]]
+    members = [[Member(kernels[m["kernel"]], m["lam"], m["weight"]) for m in one] for one in state["members"]]
+    own = [one[0].kernel for one in members]
     given = [None if kernel is None else kernel_from_state(kernel) for kernel in state["given"]]
     ridge = cls(given[0] if len(given) == 1 else given, **state["parameters"])
     ridge.__dict__.update(state["learned"])
-    ridge.kernels_ = own
+    ridge.members_, ridge.kernels_ = members, own
     if all(kernel is own[0] for kernel in own):
         ridge.kernel_ = own[0]
     if state["names"] is not None:
         ridge.feature_names_in_ = np.asarray(state["names"], dtype=object)
-    ridge._factors = [
-        _factor_from_state(part, own[group[0]], state["X"]) for part, group in zip(state["factors"], ridge.groups_)
-    ]
-    ridge._solutions = [Solution(part["coef"], part["beta"]) for part in state["solutions"]]
+    samples: dict[bytes, Sample] = {}  # parts on the same inputs share them, as they did
+    ridge._parts = [_part_from_state(part, kernels, state["X"], samples) for part in state["parts"]]
     return ridge
 
 
-def _factor_state(factor: Factor) -> dict[str, Any]:
+def _part_state(part: Part, kernel: int) -> dict[str, Any]:
     """A factor is numbers and arrays besides its kernel and its sample."""
-    values = {name: _plain(value) for name, value in vars(factor).items() if name not in ("kernel", "sample")}
-    sample = {name: _plain(getattr(factor.sample, name)) for name in ("points", "group", "weights", "share")}
-    return {"kind": type(factor).__name__, "sample": sample, "values": values}
+    values = {name: _plain(value) for name, value in vars(part.factor).items() if name not in ("kernel", "sample")}
+    sample = {name: _plain(getattr(part.factor.sample, name)) for name in ("points", "group", "weights", "share")}
+    factor = {"kind": type(part.factor).__name__, "kernel": kernel, "sample": sample, "values": values}
+    solution = {"coef": to_numpy(part.solution.coef), "beta": to_numpy(part.solution.beta)}
+    return {"factor": factor, "solution": solution} | {name: _plain(getattr(part, name)) for name in OF_PART}
 
 
-def _factor_from_state(state: dict[str, Any], kernel: Kernel, X: np.ndarray) -> Factor:
-    kind = FACTORS[state["kind"]]
+def _part_from_state(state: dict[str, Any], kernels: list[Kernel], X: np.ndarray, samples: dict[bytes, Sample]) -> Part:
+    of_factor = state["factor"]
+    kind = FACTORS[of_factor["kind"]]
     factor = kind.__new__(kind)
-    factor.__dict__.update(state["values"])
-    factor.kernel, factor.sample = kernel, Sample(X, **state["sample"])
-    return factor
+    factor.__dict__.update(of_factor["values"])
+    sample = Sample(X, **of_factor["sample"])
+    key = sample.points.tobytes() + sample.group.tobytes() + sample.share.tobytes()
+    factor.kernel, factor.sample = kernels[of_factor["kernel"]], samples.setdefault(key, sample)
+    return Part(factor=factor, solution=Solution(**state["solution"]), **{name: state[name] for name in OF_PART})
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,222 @@
+"""The evidence of length scales and noise: how likely they make the labels of one task.
+
+A ridge with n lambda = g is the posterior mean of a Gaussian process with variance s2, noise s2 g and a constant of which
+nothing is known. For p distinct inputs with weights w, labels averaged to y, R = k(x_i, x_j) with k(x, x) = 1 and
+A = R + g W^-1,
+
+    f = (n - 1)/2 log s2 + 1/2 log|A| + 1/2 log(1' A^-1 1) + (n - p)/2 log g        constant integrated out (REML)
+    f = n/2 log s2 + 1/2 log|A| + (n - p)/2 log g                                   no constant, or a known one
+
+is minus the log of the likelihood of the labels, with s2 at its maximum,
+
+    s2 = (y' P y + q / g) / (n - 1),    P = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1)     (n and P = A^-1 without constant)
+
+Here q is the weighted sum of squares of labels around the mean of their input, and n the number of distinct (input, label)
+pairs; weights are scaled to sum to n. So weight 2 is a row repeated twice, and a common factor of the weights is nothing. With
+a = P y,
+
+    df/dA = 1/2 (P - a a' / s2),     df/dlog g = <df/dA, g W^-1> + (n - p)/2 - q / (2 g s2)
+
+and the d derivatives with respect to t_j = log of the length scale of input j are two products of an n x n matrix with an
+n x d one, because sum_ab M_ab (u_aj - u_bj)^2 = 2 (M1)' u_j^2 - 2 u_j' M u_j for M = df/dA o (-k') and inputs u in length
+scales.
+
+The curvature that a descent and Laplace's method need is the expected one, Fisher's information with s2 at its maximum,
+
+    F_ij = 1/2 [tr(P A_i P A_j) - tr(P A_i) tr(P A_j) / (n - 1)],    A_i = dA / d(t_i or log g)
+
+estimated with a few random vectors z: for P = C C', V_i = C' A_i C z less its part along z, F_ij = mean of V_i' V_j / 2. That
+is never indefinite and costs O(n^2 d) for each vector, where differences of gradients would cost d inverses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+
+from lawful.kernels import Stationary
+
+__all__ = ["Evidence", "Geometry", "Labels", "evidence", "leave_one_out", "noise_path"]
+
+PROBES = 12  # random vectors for Fisher's information
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One task: p inputs in units of their own, weights that sum to n, mean labels, and what is lost by averaging them."""
+
+    X: np.ndarray  # (p, d)
+    w: np.ndarray  # (p,)
+    y: np.ndarray  # (p,)
+    within: float
+    n: int
+    intercept: bool
+
+    @property
+    def free(self) -> int:
+        """Degrees of freedom of s2."""
+        return self.n - self.intercept
+
+    def take(self, some: np.ndarray) -> Labels:
+        """Some of the inputs; what repeated labels say about the noise is shared out among them."""
+        share = len(some) / len(self.w)
+        w = self.w[some]
+        n = max(len(some), round(self.n * share))
+        return replace(self, X=self.X[some], w=w * n / w.sum(), y=self.y[some], within=self.within * share, n=n)
+
+
+class Evidence(NamedTuple):
+    """f, its gradient in (t, log g), the information (None unless asked for), and s2."""
+
+    value: float
+    slope: np.ndarray | None
+    information: np.ndarray | None
+    s2: float
+
+
+class Geometry:
+    """k and -k' between the inputs for given length scales: what tasks on the same inputs share."""
+
+    def __init__(self, kernel: Stationary, X: np.ndarray, t: np.ndarray) -> None:
+        self.power, scales = kernel.power, np.exp(t)
+        self.U = (X - X.mean(axis=0)) / scales
+        if kernel.power == 2 and kernel.smooth:
+            square = np.einsum("ij,ij->i", self.U, self.U)
+            q = self.U @ self.U.T
+            q *= -2
+            q += square[:, None]
+            q += square[None, :]
+            np.maximum(q, 0.0, out=q)
+            np.fill_diagonal(q, 0.0)
+        else:
+            q = type(kernel)(**(kernel.get_params() | {"sigma": 1.0})).distance(self.U, self.U)
+        self.R, self.decay = kernel.profile_and_decay(q)
+
+    def contract(self, W: np.ndarray) -> np.ndarray:
+        """sum_ab W_ab dR_ab / dt_j for a symmetric W."""
+        M = W * self.decay
+        if self.power == 2:
+            return 4 * (M.sum(axis=1) @ self.U**2 - np.einsum("ij,ij->j", self.U, M @ self.U))
+        return np.array([float(np.sum(M * np.abs(u[:, None] - u[None, :]))) for u in self.U.T])
+
+    def slopes(self, V: np.ndarray) -> list[np.ndarray]:
+        """dR/dt_j V for every j."""
+        if self.power != 2:
+            return [(self.decay * np.abs(u[:, None] - u[None, :])) @ V for u in self.U.T]
+        k = V.shape[1]
+        stacked = np.concatenate([V] + [u[:, None] * V for u in self.U.T] + [(u**2)[:, None] * V for u in self.U.T], axis=1)
+        parts = np.split(self.decay @ stacked, stacked.shape[1] // k, axis=1)
+        d = self.U.shape[1]
+        return [
+            2 * ((u**2)[:, None] * parts[0] - 2 * u[:, None] * parts[1 + j] + parts[1 + d + j]) for j, u in enumerate(self.U.T)
+        ]
+
+
+def evidence(
+    labels: Labels, geometry: Geometry, log_g: float, *, slope: bool = True, information: bool = False
+) -> Evidence | None:
+    """f at the length scales of `geometry` and noise g; None where A is singular in double precision."""
+    g, w, n, p = float(np.exp(log_g)), labels.w, labels.n, len(labels.w)
+    A = geometry.R.copy()
+    A.flat[:: p + 1] += g / w
+    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        return None
+    half = dtrtrs(L, np.stack([labels.y, np.ones(p)], axis=1), lower=1)[0]  # L^-1 [y, 1]
+    log_det = 2 * float(np.log(L.diagonal()).sum())
+    code = half[:, 0]
+    height = 0.0
+    if labels.intercept:
+        v = half[:, 1]
+        height = float(v @ v)
+        code = code - v * (float(v @ code) / height)
+    quadratic = float(code @ code)
+    s2 = max((quadratic + labels.within / g) / labels.free, 1e-300)
+    value = 0.5 * (labels.free * np.log(s2) + log_det + (n - p) * log_g)
+    if labels.intercept:
+        value += 0.5 * np.log(height)
+    grad = fisher = None
+    if information:
+        fisher = _information(labels, geometry, L, g, half[:, 1] / np.sqrt(height) if labels.intercept else None)
+    if slope:
+        back = dtrtrs(L, np.stack([code, half[:, 1]], axis=1), lower=1, trans=1)[0]
+        a, b = back.T  # P y, A^-1 1
+        low, _ = dpotri(L, lower=1, overwrite_c=1)
+        W = low + low.T
+        W.flat[:: p + 1] *= 0.5
+        if labels.intercept:
+            W -= (b / height)[:, None] * b[None, :]
+        W -= (a / s2)[:, None] * a[None, :]
+        W *= 0.5
+        noise = float(np.sum(W.diagonal() * g / w)) + 0.5 * (n - p) - 0.5 * labels.within / (g * s2)
+        grad = np.append(geometry.contract(W), noise)
+    return Evidence(float(value), grad, fisher, s2)
+
+
+def noise_path(tasks: list[Labels], geometry: Geometry, log_g: np.ndarray) -> np.ndarray:
+    """f for tasks on the same inputs and all values of the noise, (len(log_g), T), from one set of eigenvectors.
+
+    With W^1/2 R W^1/2 = U diag(s) U', A^-1 = W^1/2 U (s + g)^-1 U' W^1/2.
+    """
+    one = tasks[0]
+    root = np.sqrt(one.w)
+    s, U = eigh(root[:, None] * geometry.R * root[None, :], check_finite=False)
+    s = np.maximum(s, 0.0)
+    code = U.T @ (root[:, None] * np.stack([labels.y for labels in tasks], axis=1))  # (p, T)
+    unit = U.T @ root
+    within = np.array([labels.within for labels in tasks])
+    g = np.exp(log_g)
+    inverse = 1 / (s[None, :] + g[:, None])  # (G, p)
+    quadratic = inverse @ code**2
+    values = 0.5 * (-np.log(inverse).sum(axis=1) - np.log(one.w).sum() + (one.n - len(s)) * log_g)[:, None]
+    if one.intercept:
+        height = inverse @ unit**2
+        quadratic = quadratic - (inverse @ (unit[:, None] * code)) ** 2 / height[:, None]
+        values = values + 0.5 * np.log(height)[:, None]
+    s2 = np.maximum((quadratic + within / g[:, None]) / one.free, 1e-300)
+    return values + 0.5 * one.free * np.log(s2)
+
+
+def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Leave-one-out residuals (P y)_i / P_ii and their expected sizes sqrt(s2 / P_ii)."""
+    p = len(labels.w)
+    A = geometry.R.copy()
+    A.flat[:: p + 1] += float(np.exp(log_g)) / labels.w
+    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        return None
+    low, _ = dpotri(L, lower=1, overwrite_c=1)
+    P = low + low.T
+    P.flat[:: p + 1] *= 0.5
+    if labels.intercept:
+        b = P.sum(axis=1)
+        P -= np.outer(b, b / b.sum())
+    a = P @ labels.y
+    s2 = (float(labels.y @ a) + labels.within / float(np.exp(log_g))) / labels.free
+    diagonal = np.maximum(P.diagonal(), 1e-300)
+    return a / diagonal, np.sqrt(max(s2, 1e-300) / diagonal)
+
+
+def _information(labels: Labels, geometry: Geometry, L: np.ndarray, g: float, v: np.ndarray | None) -> np.ndarray:
+    """Fisher's information of (t, log g), from random vectors; the same ones every time."""
+    p = len(labels.w)
+    z = np.random.default_rng(0).standard_normal((p, PROBES))
+    if v is not None:
+        z -= v[:, None] * (v @ z)
+    V = dtrtrs(L, z, lower=1, trans=1)[0]
+    moved = [*geometry.slopes(V), (g / labels.w)[:, None] * V]
+    out = dtrtrs(L, np.concatenate(moved, axis=1), lower=1)[0]
+    if v is not None:
+        out -= v[:, None] * (v @ out)
+    size = float(np.sum(z * z))
+    columns = []
+    for part in np.split(out, len(moved), axis=1):
+        columns.append((part - z * (float(np.sum(z * part)) / size)).ravel())
+    stacked = np.stack(columns)
+    F = stacked @ stacked.T * (0.5 * (p - labels.intercept) / size)
+    F[-1, -1] += 0.5 * (labels.n - p)  # what repeated labels say about the noise
+    return F

@@ -1,0 +1,183 @@
+"""The evidence rule: for every task the kernels that evidence leaves it, with lambda = g / n, and their shares.
+
+Up to `REFINED` rows each of a dozen tasks has length scales of its own and, where some have few rows, an eye on those that all
+share (`averaging`). Beyond, or for more tasks, all have the same kernels, chosen for all together, and noise of their own;
+beyond `REFINED` rows one kernel and one noise, so that one factorisation serves all tasks on the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from lawful._array import Array, to_numpy
+from lawful._checks import check_choice
+from lawful._threads import blas_threads, n_threads, on_threads
+from lawful.kernels import Kernel, Stationary
+from lawful.surrogates.averaging import FAMILIES, FEW, REFINED, Found, thinned, tune, tune_together, weights_of
+from lawful.surrogates.evidence import Geometry, Labels, noise_path
+from lawful.surrogates.exact import Sample
+from lawful.surrogates.scales import OWN_TASKS, informative, input_units
+from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
+from lawful.surrogates.tuning import round_digits
+
+__all__ = ["Member", "likely_members"]
+
+ROWS = 1500  # to tune on, unless the user says otherwise
+TOGETHER = 4e7  # the sum of n_t^3 on which tasks find length scales to share; eight times that if they keep them
+SPARSE = 10  # rows per input below which a task looks at the others
+OWN_ROWS = 3.4e9  # the sum of n_t^3 on which tasks find length scales of their own
+OWN_WORK = 4e10  # the sum of n_t^3 up to which tasks have length scales of their own
+
+
+class Member(NamedTuple):
+    """One kernel of a task, its lambda (None: still to be tuned), and its share of the prediction."""
+
+    kernel: Kernel
+    lam: float | None
+    weight: float
+
+
+def likely_members(
+    ridge: Any,
+    intercept: bool,
+    kernel: Stationary | None,
+    X: Array,
+    samples: list[Sample],
+    y: list[Array],
+    lam: np.ndarray | None,
+) -> list[list[Member]]:
+    """The members of each task by evidence, the likeliest first. `kernel` None: all families; `lam`: known, for each task."""
+    T, d = len(y), X.shape[1]
+    units = input_units(X, samples)
+    useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
+    families = FAMILIES if kernel is None else (kernel,)
+    if not useful:
+        plain = clone(families[0]).set_params(sigma=units * np.sqrt(d))
+        return [[Member(plain, _default_lam(lam, samples, t), 1.0)] for t in range(T)]
+    inputs = {id(sample): to_numpy(X)[sample.points] / units for sample in samples}
+    labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
+    log_g = None if lam is None else {t: np.log(lam[t] * labels[t].n) for t in useful}
+    rows = ROWS if ridge.max_tuning_rows is None else max(int(ridge.max_tuning_rows), 3)
+    seed = 0 if ridge.random_state is None else int(np.random.default_rng(ridge.random_state).integers(2**32))
+    with blas_threads(1):
+        shared = None
+        own = len(useful) == 1 or own_scales(ridge.scales, samples, useful)
+        sparse = any(len(labels[t].y) < SPARSE * d for t in useful)
+        if len(useful) > 1 and (sparse or not own):
+            shared = _together(families, labels, log_g, rows, own, seed)
+        if own:
+            rows = max(min(rows, int((OWN_ROWS / len(useful)) ** (1 / 3))), 2 * FEW)
+            one = lambda t: tune(families, labels[t], None if log_g is None else log_g[t], rows, shared, seed)  # noqa: E731
+            found = on_threads(one, useful, n_threads(None))
+            members = {t: _members(f, units, labels[t].n, None if log_g is None else log_g[t]) for t, f in zip(useful, found)}
+        else:
+            assert shared is not None
+            members = _shared_members(shared, units, labels, log_g, rows, seed)
+    first = members[useful[0]][0].kernel
+    middle = float(np.median([members[t][0].lam for t in useful]))  # type: ignore[arg-type]
+    return [members.get(t) or [Member(first, middle if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+
+
+def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float:
+    return float(to_numpy(samples[t].weights).sum()) ** -0.5 if lam is None else float(lam[t])
+
+
+def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool) -> Labels:
+    """What evidence sees of a task; rows equal in input and label count once, with their weights added."""
+    labels, share, w = to_numpy(y), to_numpy(sample.share), to_numpy(sample.weights).astype(float)
+    p = len(w)
+    mean = np.bincount(sample.group, weights=labels * share, minlength=p)
+    n, within = p, 0.0
+    if len(labels) > p:
+        n = np.unique(np.stack([sample.group.astype(float), labels]), axis=1).shape[1]
+        scaled = share * w[sample.group] * (n / w.sum())
+        within = float(scaled @ (labels - mean[sample.group]) ** 2)
+    return Labels(points, w * (n / w.sum()), mean, within, n, intercept)
+
+
+def _together(
+    families: tuple[Stationary, ...],
+    labels: dict[int, Labels],
+    log_g: dict[int, float] | None,
+    rows: int,
+    own: bool,
+    seed: int,
+) -> list[Found]:
+    """Length scales for all: a start for scales of their own, or the end."""
+    tasks = list(labels)
+    few = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, min(len(tasks), OWN_TASKS)).round().astype(int))]
+    enough = int((TOGETHER * (1 if own else 8) / len(few)) ** (1 / 3))
+    known = None if log_g is None else np.array([log_g[t] for t in few])
+    return tune_together(families[:1] if own else families, [labels[t] for t in few], known, min(rows, enough), seed)
+
+
+def _members(found: list[Found], units: np.ndarray, n: int, log_g: float | None) -> list[Member]:
+    d = len(units)
+    out = [
+        Member(
+            clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.x[:d]))),
+            float(np.exp(one.x[d] if log_g is None else log_g)) / n,
+            float(w),
+        )
+        for one, w in zip(found, weights_of(found))
+        if w > 0
+    ]
+    return sorted(out, key=lambda member: -member.weight)
+
+
+def _shared_members(
+    shared: list[Found],
+    units: np.ndarray,
+    labels: dict[int, Labels],
+    log_g: dict[int, float] | None,
+    rows: int,
+    seed: int,
+) -> dict[int, list[Member]]:
+    """The same kernels for all tasks, with noise of its own for each; beyond `REFINED` rows one kernel and one noise."""
+    weights, d = weights_of(shared), len(units)
+    if max(len(one.y) for one in labels.values()) > REFINED:
+        weights = (weights == weights.max()).astype(float)
+    out: dict[int, list[Member]] = {t: [] for t in labels}
+    by_inputs: dict[int, list[int]] = {}
+    for t, one in labels.items():
+        by_inputs.setdefault(id(one.X), []).append(t)
+    for i in np.argsort(-weights, kind="stable"):
+        if weights[i] == 0:
+            continue
+        family = shared[i].kernel
+        kernel = clone(family).set_params(sigma=round_digits(units * np.exp(shared[i].x[:d])))
+        for group in by_inputs.values():
+            if log_g is None:
+                noise = _best_noises(family, shared[i].x[:d], [labels[t] for t in group], rows, seed)
+            else:
+                noise = np.array([log_g[t] for t in group])
+            for t, value in zip(group, noise):
+                out[t].append(Member(kernel, float(np.exp(value)) / labels[t].n, float(weights[i])))
+    return out
+
+
+def _best_noises(kernel: Stationary, t: np.ndarray, tasks: list[Labels], rows: int, seed: int) -> np.ndarray:
+    """log g of tasks on the same inputs; one for all beyond `REFINED` rows, so that one factorisation serves them."""
+    some = thinned(tasks, rows, seed)
+    grid = np.arange(LOWEST, HIGHEST, 0.2)
+    values = noise_path(some, Geometry(kernel, some[0].X, t), grid) + np.array([noise_prior(g) for g in grid])[:, None]
+    if len(tasks[0].y) > REFINED:
+        values = np.tile(values.sum(axis=1, keepdims=True), (1, len(tasks)))
+    at = np.clip(np.argmin(values, axis=0), 1, len(grid) - 2)
+    columns = np.arange(len(tasks))
+    left, mid, right = (values[at + k, columns] for k in (-1, 0, 1))
+    bend = left - 2 * mid + right
+    shift = np.where(bend > 1e-9, 0.5 * (left - right) / np.where(bend > 1e-9, bend, 1.0), 0.0)
+    return grid[at] + 0.2 * np.clip(shift, -1, 1)
+
+
+def own_scales(scales: str, samples: list[Sample], useful: list[int]) -> bool:
+    """Whether tasks get length scales of their own: evidence ties them to the shared ones, so few rows are no objection."""
+    check_choice("KernelRidge", "scales", scales, ("auto", "shared", "task"))
+    if scales != "auto":
+        return scales == "task"
+    sizes = np.array([samples[t].points.shape[0] for t in useful], dtype=float)
+    return len(useful) <= OWN_TASKS and float((sizes**3).sum()) <= OWN_WORK and sizes.max() <= REFINED

@@ -1,0 +1,47 @@
+"""The distinct inputs of a task: equal ones are merged, weights add, labels average, and the ridge solution is the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lawful._array import Array, array_namespace, device_of, like, segment_sum, take_rows, to_numpy
+from lawful.kernels import Kernel, Precomputed
+
+__all__ = ["Sample", "distinct"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The p distinct inputs among the chosen rows of X, in sorted order."""
+
+    X: Array
+    points: np.ndarray  # (p,) one row of X for each distinct input
+    group: np.ndarray  # (n,) which distinct input each chosen row has
+    weights: Array  # (p,) total weight of each distinct input
+    share: Array  # (n,) weight of the row within its input
+
+    @property
+    def rows(self) -> Array:
+        """`points` as an index array of X's library."""
+        return array_namespace(self.X).asarray(self.points, device=device_of(self.X))
+
+    def average(self, Z: Array) -> Array:
+        return segment_sum(Z * self.share[:, None], self.group, self.points.shape[0])
+
+    def spread(self, values: Array) -> Array:
+        """(p, ...) -> (n, ...): to each row what its input has."""
+        return take_rows(values, array_namespace(values).asarray(self.group, device=device_of(values)))
+
+
+def distinct(X: Array, rows: np.ndarray, weights: Array, kernel: Kernel) -> Sample:
+    """Merge equal inputs (not for `Precomputed`, whose inputs are unknown)."""
+    w = to_numpy(weights)
+    if isinstance(kernel, Precomputed):
+        points, group = rows, np.arange(rows.shape[0])
+    else:
+        _, first, group = np.unique(to_numpy(X)[rows], axis=0, return_index=True, return_inverse=True)
+        points, group = rows[first], group.reshape(-1)
+    total = np.bincount(group, weights=w, minlength=points.shape[0])
+    return Sample(X, points, group, like(total, X), like(w / total[group], X))

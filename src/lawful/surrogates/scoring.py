@@ -1,0 +1,207 @@
+"""Length scales and noise of the greatest posterior density, by Fisher scoring, and how probable a family of kernels is.
+
+The prior of t_j = log(length scale of input j in standard deviations of the input) and of the noise g is
+
+    sum_j (t_j - mean t)^2 / (2 tau^2) + (mean t - log(3 sqrt d))^2 / 8 + (log g - log 0.01)^2 / 32
+
+where for a task beside others the first two terms may be sum_j (t_j - shared t_j)^2 / (2 tau^2). tau says how much inputs
+differ in relevance: where few of many inputs matter, it is large. So it is unknown too. The posterior is
+minimised for several tau, and what a (family, tau) explains is Laplace's approximation of its integral,
+
+    log evidence = -(f + prior) - log(volume of the prior) - 1/2 log|H|,      H = F + the prior's curvature.
+
+A step is -H^-1 times the gradient, shortened until the objective falls: F is positive semidefinite wherever it is taken, and
+objectives are in nats, so that "converged" has a scale: a step that would gain a few hundredths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lawful.kernels import Stationary
+from lawful.surrogates.evidence import Geometry, Labels, evidence
+
+TYPICAL, BREADTH = 3.0, 2.0  # the middle of the length scales: about so many standard deviations times sqrt(d), within e^2
+NOISE, NOISE_BREADTH = np.log(0.01), 4.0
+SCALE_BOUNDS = np.log([1e-2, 1e4])
+LOWEST, HIGHEST = np.log(1e-14), np.log(1e4)  # of g
+GAIN = 0.1  # nats: a step that promises less is the last
+REACH = np.array([1.5, 4.0])  # the longest step, in t and in log g
+
+
+def noise_prior(log_g: float) -> float:
+    return float((log_g - NOISE) ** 2 / (2 * NOISE_BREADTH**2))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Of the length scales of d inputs: within tau of each other or, for a task beside others, of those that all share."""
+
+    d: int
+    tau: float = 1.0
+    anchor: np.ndarray | None = None
+
+    def __call__(self, t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, slope, curvature."""
+        d = self.d
+        if self.anchor is not None:
+            gap = t - self.anchor
+            return float(gap @ gap) / (2 * self.tau**2), gap / self.tau**2, np.eye(d) / self.tau**2
+        middle = float(t.mean())
+        apart, far = t - middle, middle - np.log(TYPICAL * np.sqrt(d))
+        value = float(apart @ apart) / (2 * self.tau**2) + far**2 / (2 * BREADTH**2)
+        slope = apart / self.tau**2 + far / (d * BREADTH**2)
+        return value, slope, (np.eye(d) - 1 / d) / self.tau**2 + 1 / (d * BREADTH) ** 2
+
+    @property
+    def volume(self) -> float:
+        """What a wide prior costs, in nats: the log of its standard deviations, one in each direction."""
+        if self.anchor is not None:
+            return self.d * float(np.log(self.tau))
+        return (self.d - 1) * float(np.log(self.tau)) + float(np.log(BREADTH * np.sqrt(self.d)))
+
+
+@dataclass
+class Point:
+    """Where a descent stands: x = (t, log g of each task), objective, its slope and curvature."""
+
+    x: np.ndarray
+    value: float
+    slope: np.ndarray
+    curvature: np.ndarray
+
+
+@dataclass
+class Posterior:
+    """The objective: tasks that share the length scales of one kernel, each with noise of its own (or all with a known one)."""
+
+    kernel: Stationary
+    tasks: list[Labels]
+    prior: Prior
+    log_g: np.ndarray | None = None  # known noise
+    evaluations: int = field(default=0, init=False)
+
+    @property
+    def d(self) -> int:
+        return self.tasks[0].X.shape[1]
+
+    def noise(self, x: np.ndarray) -> np.ndarray:
+        return x[self.d :] if self.log_g is None else self.log_g
+
+    def value(self, x: np.ndarray) -> float:
+        """The objective alone; infinite where a matrix is singular."""
+        t, total = x[: self.d], self.prior(x[: self.d])[0]
+        for labels, log_g, geometry in zip(self.tasks, self.noise(x), self._geometries(t)):
+            found = evidence(labels, geometry, float(log_g), slope=False)
+            if found is None:
+                return np.inf
+            total += found.value + (0.0 if self.log_g is not None else noise_prior(log_g))
+        return float(total)
+
+    def at(self, x: np.ndarray) -> Point | None:
+        d, t = self.d, x[: self.d]
+        value, slope_t, curvature_t = self.prior(t)
+        slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
+        slope[:d], curvature[:d, :d] = slope_t, curvature_t
+        self.evaluations += 1
+        for k, (labels, log_g, geometry) in enumerate(zip(self.tasks, self.noise(x), self._geometries(t))):
+            found = evidence(labels, geometry, float(log_g), information=True)
+            if found is None:
+                return None
+            assert found.slope is not None and found.information is not None
+            value += found.value
+            slope[:d] += found.slope[:d]
+            curvature[:d, :d] += found.information[:d, :d]
+            if self.log_g is None:
+                value += noise_prior(log_g)
+                slope[d + k] = found.slope[d] + (log_g - NOISE) / NOISE_BREADTH**2
+                curvature[d + k, d + k] = found.information[d, d] + 1 / NOISE_BREADTH**2
+                curvature[:d, d + k] += found.information[:d, d]
+                curvature[d + k, :d] += found.information[:d, d]
+        return Point(x, float(value), slope, curvature)
+
+    def _geometries(self, t: np.ndarray) -> list[Geometry]:
+        """One for each task; the same object for tasks with the same inputs."""
+        inputs = {id(labels.X): labels.X for labels in self.tasks}
+        made = {key: Geometry(self.kernel, X, t) for key, X in inputs.items()}
+        return [made[id(labels.X)] for labels in self.tasks]
+
+    def best_noise(self, t: np.ndarray, grid: np.ndarray) -> np.ndarray:
+        """For every task the log g of the grid that suits it best with these length scales."""
+        out = []
+        for labels, geometry in zip(self.tasks, self._geometries(t)):
+            found = [evidence(labels, geometry, float(log_g), slope=False) for log_g in grid]
+            values = [np.inf if f is None else f.value + noise_prior(log_g) for f, log_g in zip(found, grid)]
+            out.append(float(grid[int(np.argmin(values))]))
+        return np.array(out)
+
+    def settled(self, x: np.ndarray, steps: int, together: bool) -> np.ndarray:
+        """x after a few steps in the noise and, `together`, in a common factor of the length scales."""
+        d, k = self.d, len(x) - self.d
+        basis = np.zeros((len(x), k + together))
+        basis[d:, :k] = np.eye(k)
+        basis[:d, k:] = 1.0
+        here = self.at(x)
+        for _ in range(steps):
+            if here is None:
+                break
+            step = basis @ np.linalg.solve(basis.T @ here.curvature @ basis, -basis.T @ here.slope)
+            there = self.at(np.append(here.x[:d] + step[:d], np.clip(here.x[d:] + np.clip(step[d:], -3, 3), LOWEST, HIGHEST)))
+            if there is None or there.value > here.value - GAIN:
+                here = there if there is not None and there.value < here.value else here
+                break
+            here = there
+        return x if here is None else here.x
+
+    def descend(self, x: np.ndarray, steps: int, gain: float = GAIN) -> Point | None:
+        """The minimum near x, or where so many steps led; None where nothing can be evaluated."""
+        d = self.d
+        low = np.append(np.full(d, SCALE_BOUNDS[0]), np.full(len(x) - d, LOWEST))
+        high = np.append(np.full(d, SCALE_BOUNDS[1]), np.full(len(x) - d, HIGHEST))
+        reach = np.append(np.full(d, REACH[0]), np.full(len(x) - d, REACH[1]))
+        here = self.at(np.clip(x, low, high))
+        while here is None and len(x) > d and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
+            x = np.append(x[:d], x[d:] + np.log(10.0))
+            here = self.at(np.clip(x, low, high))
+        if here is None:
+            return None
+        for _ in range(steps):
+            step = _bounded_step(here, low, high)
+            step = step / max(1.0, float(np.max(np.abs(step) / reach)))
+            promise = -float(here.slope @ step + 0.5 * step @ here.curvature @ step)
+            if promise < gain:
+                break
+            for shrink in (1.0, 0.25, 0.05):
+                there = self.at(np.clip(here.x + shrink * step, low, high))
+                if there is not None and there.value < here.value:
+                    break
+            else:
+                break
+            here = there
+        return here
+
+
+def _bounded_step(here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The Newton step in the coordinates that are not held by a bound."""
+    held = ((here.x <= low) & (here.slope > 0)) | ((here.x >= high) & (here.slope < 0))
+    free = ~held
+    step = np.zeros_like(here.x)
+    if free.any():
+        step[free] = -np.linalg.solve(here.curvature[np.ix_(free, free)], here.slope[free])
+    return step
+
+
+def cost(point: Point, prior: Prior) -> float:
+    """Minus the log of the evidence, by Laplace's method.
+
+    Length scales that tasks share have seen the labels of each of them: that they fit is no surprise, and costs a nat for every
+    length scale that the task's own labels determine, tr(H^-1 F).
+    """
+    found = point.value + prior.volume + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
+    if prior.anchor is None:
+        return found
+    assumed = np.zeros_like(point.curvature)
+    assumed[: prior.d, : prior.d] = prior(point.x[: prior.d])[2]
+    return found + prior.d - float(np.trace(np.linalg.solve(point.curvature, assumed)))

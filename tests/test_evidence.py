@@ -1,0 +1,277 @@
+"""Tuning by evidence: likelihood, gradient and information against dense formulas, then what they find."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from lawful import ConstrainedRegressor, KernelRidge, Sphere
+from lawful.kernels import Gaussian, Laplacian, Matern
+from lawful.surrogates import evidence as module
+from lawful.surrogates.averaging import row_weights, tune
+from lawful.surrogates.evidence import Geometry, Labels, evidence, leave_one_out, noise_path
+from lawful.surrogates.scoring import Posterior, Prior
+
+RNG = np.random.default_rng(0)
+P, D, N = 30, 3, 36
+X = RNG.standard_normal((P, D))
+W = RNG.uniform(0.5, 2.0, P)
+W *= N / W.sum()
+Y = np.sin(X[:, 0]) + 0.1 * RNG.standard_normal(P)
+T, LOG_G = np.array([0.1, 0.6, 1.0]), -3.0
+KERNELS = [Gaussian(), Matern(0.5), Matern(1.5), Matern(2.5), Laplacian()]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+each_intercept = pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+
+
+def labels(intercept, within=0.3):
+    return Labels(X, W, Y, within, N, intercept)
+
+
+def dense(kernel, t, log_g, w=W):
+    """A, and P of the module's docstring."""
+    A = clone(kernel).set_params(sigma=np.exp(t))(X, X) + np.exp(log_g) * np.diag(1 / w)
+    B = np.linalg.inv(A)
+    return A, B, B - np.outer(B.sum(1), B.sum(1)) / B.sum()
+
+
+@each_kernel
+@each_intercept
+def test_slope_of_the_evidence(kernel, intercept):
+    def f(x):
+        return evidence(labels(intercept), Geometry(kernel, X, x[:D]), x[D], slope=False).value
+
+    x, h = np.append(T, LOG_G), 1e-5
+    exact = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G).slope
+    numeric = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(D + 1)]
+    np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6)
+
+
+@each_kernel
+@each_intercept
+def test_information_is_fishers(kernel, intercept, monkeypatch):
+    """With many random vectors the estimate is the formula."""
+    monkeypatch.setattr(module, "PROBES", 20_000)
+    found = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G, information=True).information
+    _, B, P_ = dense(kernel, T, LOG_G)
+    Q = P_ if intercept else B
+    h = 1e-5
+    A = [(dense(kernel, T + h * e, LOG_G)[0] - dense(kernel, T - h * e, LOG_G)[0]) / (2 * h) for e in np.eye(D)]
+    A.append(np.exp(LOG_G) * np.diag(1 / W))
+    free = P - intercept
+    F = np.array([[np.trace(Q @ a @ Q @ b) - np.trace(Q @ a) * np.trace(Q @ b) / free for b in A] for a in A]) / 2
+    F[-1, -1] += (N - P) / 2
+    np.testing.assert_allclose(found, F, rtol=0.05, atol=0.05 * np.sqrt(np.outer(np.diag(F), np.diag(F))).max())
+
+
+def test_evidence_without_constant_is_the_likelihood():
+    """With s2 at its maximum, up to a constant: differences of f are differences of the density of the labels."""
+    values, densities = [], []
+    for t, log_g in ((T, LOG_G), (T + 0.5, -1.0), (T - 0.4, -6.0)):
+        A = dense(Gaussian(), t, log_g, np.ones(P))[0]
+        s2 = Y @ np.linalg.solve(A, Y) / P
+        densities.append(-multivariate_normal(np.zeros(P), s2 * A).logpdf(Y))
+        found = evidence(Labels(X, np.ones(P), Y, 0.0, P, False), Geometry(Gaussian(), X, t), log_g, slope=False)
+        values.append(found.value)
+        assert found.s2 == pytest.approx(s2)
+    np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
+
+
+def test_evidence_with_constant_is_the_likelihood_of_contrasts():
+    """Integrating the constant out is looking at differences of labels only."""
+    contrasts = np.linalg.svd(np.ones((1, P)))[2][1:]
+    values, densities = [], []
+    for t, log_g in ((T, LOG_G), (T + 0.5, -1.0)):
+        A = contrasts @ dense(Gaussian(), t, log_g, np.ones(P))[0] @ contrasts.T
+        z = contrasts @ Y
+        s2 = z @ np.linalg.solve(A, z) / (P - 1)
+        densities.append(-multivariate_normal(np.zeros(P - 1), s2 * A).logpdf(z))
+        lone = Labels(X, np.ones(P), Y, 0.0, P, True)
+        values.append(evidence(lone, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+    np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
+
+
+def test_merging_equal_inputs_does_not_change_the_evidence():
+    """Two labels at some inputs: f of the merged task is the density of all rows."""
+    rng = np.random.default_rng(1)
+    twice = np.r_[np.arange(P), np.arange(8)]
+    y = Y[twice] + 0.2 * rng.standard_normal(len(twice))
+    mean = np.bincount(twice, weights=y) / np.bincount(twice)
+    within = float(np.sum((y - mean[twice]) ** 2))
+    merged = Labels(X, np.bincount(twice).astype(float), mean, within, len(twice), False)
+    values, densities = [], []
+    for t, log_g in ((T, LOG_G), (T + 0.5, -1.0)):
+        K = Gaussian(np.exp(t))(X[twice], X[twice]) + np.exp(log_g) * np.eye(len(twice))
+        s2 = y @ np.linalg.solve(K, y) / len(twice)
+        densities.append(-multivariate_normal(np.zeros(len(twice)), s2 * K).logpdf(y))
+        values.append(evidence(merged, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+    np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
+
+
+@each_intercept
+def test_a_path_of_noises_is_one_noise_at_a_time(intercept):
+    two = [labels(intercept), Labels(X, W, Y**2, 0.1, N, intercept)]
+    geometry, grid = Geometry(Matern(2.5), X, T), np.array([-9.0, -4.0, 1.0])
+    path = noise_path(two, geometry, grid)
+    for i, log_g in enumerate(grid):
+        for k, one in enumerate(two):
+            assert path[i, k] == pytest.approx(evidence(one, geometry, log_g, slope=False).value, abs=1e-6)
+
+
+def test_leave_one_out_residuals_and_their_sizes():
+    lone = Labels(X, np.ones(P), Y, 0.0, P, True)
+    residuals, sizes = leave_one_out(lone, Geometry(Gaussian(), X, T), LOG_G)
+    ridge = KernelRidge(Gaussian(np.exp(T)), lam=np.exp(LOG_G) / P).fit(X, Y)
+    np.testing.assert_allclose(residuals, ridge.residuals()[0], atol=1e-8)
+    P_ = dense(Gaussian(), T, LOG_G, np.ones(P))[2]
+    np.testing.assert_allclose(sizes, np.sqrt(Y @ P_ @ Y / (P - 1) / np.diag(P_)))
+
+
+@pytest.mark.parametrize("anchor", [None, np.array([0.3, 0.1, 2.0])], ids=["alone", "beside others"])
+def test_prior_and_posterior_slopes(anchor):
+    two = [labels(True), Labels(X, np.ones(P), Y**2, 0.0, P, True)]
+    posterior = Posterior(Matern(2.5), two, Prior(D, 0.7, anchor))
+    x, h = np.r_[T, -3.0, -1.0], 1e-5
+    here = posterior.at(x)
+    assert here.value == pytest.approx(posterior.value(x))
+    numeric = [(posterior.value(x + h * e) - posterior.value(x - h * e)) / (2 * h) for e in np.eye(5)]
+    np.testing.assert_allclose(here.slope, numeric, rtol=1e-4, atol=1e-5)
+    end = posterior.descend(x, 40, gain=1e-6)
+    assert np.abs(end.slope).max() < 0.05 and end.value < here.value
+    assert np.linalg.eigvalsh(end.curvature).min() > 0
+
+
+# ---------------------------------------------------------------------- what is found
+
+
+def friedman(n, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 10))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    return X, y, y + noise * rng.standard_normal(n)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the peer's
+def test_noisy_labels_with_irrelevant_inputs():
+    """As good as scikit-learn's Gaussian process, and twice as good as leave-one-out."""
+    new, truth, _ = friedman(500, 99)
+    errors = []
+    for seed in range(3):
+        X, _, y = friedman(120, seed)
+        kernel = ConstantKernel() * RBF(np.ones(10), (1e-2, 1e4)) + WhiteKernel()
+        peer = GaussianProcessRegressor(kernel, normalize_y=True).fit(X, y)
+        ours = [KernelRidge(tune=tune).fit(X, y) for tune in ("evidence", "loo")]
+        errors.append([np.mean((m.predict(new) - truth) ** 2) for m in (peer, *ours)])
+    peer, ours, loo = np.mean(errors, axis=0)
+    assert ours < 1.1 * peer and ours < 0.8 * loo
+
+
+def test_predictions_are_linear_in_the_labels_and_averages_of_members():
+    X, _, y = friedman(60, 1)
+    ridge = KernelRidge().fit(X, y)
+    members = ridge.members_[0]
+    assert len(members) > 1 and sum(m.weight for m in members) == pytest.approx(1)
+    assert all(a.weight >= b.weight >= 1e-3 for a, b in pairwise(members))
+    new = X[:5] + 0.03
+    alone = [KernelRidge(m.kernel, lam=m.lam).fit(X, y) for m in members]
+    average = sum(m.weight * one.predict(new) for m, one in zip(members, alone))
+    np.testing.assert_allclose(ridge.predict(new), average, rtol=1e-9)
+    np.testing.assert_allclose(ridge.scores(new)[0] @ y, average, rtol=1e-9)
+    residuals = sum(m.weight * one.residuals()[0] for m, one in zip(members, alone))
+    np.testing.assert_allclose(ridge.residuals()[0], residuals, rtol=1e-8, atol=1e-9)
+
+
+def test_a_task_with_five_observations_has_the_length_scales_of_the_others():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (80, 3))
+    truth = np.sin(4 * X[:, :1]) * [1.0, 2.0]
+    Y = truth + 0.05 * rng.standard_normal((80, 2))
+    Y[5:, 1] = np.nan
+    one, other = (kernel.sigma / X.std(axis=0) for kernel in KernelRidge().fit(X, Y).kernels_)
+    assert one[0] < one[1:].min() / 3
+    assert np.all(np.abs(np.log(other / one)) < np.log(20)) and other[0] < other[1:].min()
+
+
+def test_outliers_do_not_bend_length_scales():
+    """Two gross outliers among 150: without the guard evidence explains them by length scales."""
+    new, truth, _ = friedman(500, 99)
+    ratios = []
+    for seed in range(3):
+        X, _, y = friedman(150, seed)
+        clean = np.mean((KernelRidge().fit(X, y).predict(new) - truth) ** 2)
+        spoilt = y.copy()
+        spoilt[[3, 70]] += [60.0, -60.0]
+        ridge = KernelRidge().fit(X, spoilt)
+        ratios.append(np.mean((ridge.predict(new) - truth) ** 2) / truth.var())
+        relevant = ridge.kernel_.sigma[:5].max()
+        assert relevant < ridge.kernel_.sigma[5:].max()
+        assert clean < 0.1 * truth.var()
+    assert np.median(ratios) < 0.35
+
+
+def test_weights_of_rows_see_outliers_and_nothing_in_gaussian_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (150, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
+    task = Labels(X, np.ones(150), y, 0.0, 150, True)
+    (best, *_) = tune((Gaussian(),), task, None, 1500)
+    assert row_weights(task, best) is None
+    y = y.copy()
+    y[[4, 90]] += [3.0, -3.0]
+    weights = row_weights(Labels(X, np.ones(150), y, 0.0, 150, True), best)
+    assert set(np.argsort(weights)[:2]) == {4, 90} and weights[[4, 90]].max() < 0.2
+
+
+def test_weights_are_repetitions_and_have_no_scale():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (40, 2))
+    y = np.cos(X[:, 0]) + 0.1 * rng.standard_normal(40)
+    w = rng.integers(1, 4, 40)
+    rows = np.repeat(np.arange(40), w)
+    weighted, repeated = KernelRidge().fit(X, y, w), KernelRidge().fit(X[rows], y[rows])
+    scaled = KernelRidge().fit(X, y, 1000.0 * w)
+    for other in (repeated, scaled):
+        np.testing.assert_allclose(other.predict(X), weighted.predict(X), atol=1e-7)
+
+
+def test_standard_deviations_are_calibrated():
+    inside = []
+    for seed in range(4):
+        X, _, y = friedman(200, seed)
+        new, _, labels = friedman(400, 50 + seed)
+        mean, std = KernelRidge().fit(X, y).predict(new, return_std=True)
+        assert mean.shape == std.shape == (400,)
+        inside.append(np.mean(np.abs(labels - mean) < 1.645 * std))
+    assert 0.86 < np.mean(inside) < 0.94
+
+
+def test_standard_deviation_of_a_fixed_ridge_is_that_of_its_gaussian_process():
+    lam, kernel = 0.01, Gaussian(1.5)
+    ridge = KernelRidge(kernel, lam=lam, intercept=False).fit(X, Y)
+    peer = GaussianProcessRegressor(RBF(1.5 / np.sqrt(2)), alpha=P * lam, optimizer=None).fit(X, Y)
+    _, std = peer.predict(X + 0.3, return_std=True)
+    ratio = ridge.predict(X + 0.3, return_std=True)[1] ** 2 / (std**2 + P * lam)
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-8)  # up to the variance, which leave-one-out residuals give
+
+
+def test_decode_carries_the_standard_deviation_before_the_law():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (60, 1))
+    Y = np.c_[np.cos(X), np.sin(X)] + 0.05 * rng.standard_normal((60, 2))
+    model = ConstrainedRegressor(Sphere()).fit(X, Y)
+    d = model.decode([[0.0], [1.0], [9.0]])
+    np.testing.assert_allclose(d.std, model.surrogate_.std(np.array([[0.0], [1.0], [9.0]])))
+    assert np.all(d.std[2] > 3 * d.std[:2].max())
+    frame = d.to_frame()
+    np.testing.assert_allclose(frame[["y1_std", "y2_std"]], d.std)
+
+
+def test_unknown_rules_of_tuning():
+    with pytest.raises(ValueError, match="tune='luck' is unknown; choose one of 'evidence', 'loo'"):
+        KernelRidge(tune="luck").fit(X, Y)
