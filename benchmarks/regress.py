@@ -1,11 +1,12 @@
 """The regress step beside what else one would use, on one core.
 
-    python benchmarks/regress.py --part suite --seed 1000 [--n 50 100 300 800] [--draws 1] [--data FOLDER]
+    python benchmarks/regress.py --part suite --seed 1 [--n 50 100 300 800] [--draws 1] [--data FOLDER]
 
-suite        22 problems (`problems.py`): error of `KernelRidge()` / that of the better of scikit-learn's Gaussian process and an
-             isotropic ridge tuned by 5 folds (`peers.py`); errors are mean nMSE, against the truth where it is known.
+suite        22 problems (`problems.py`): error of `KernelRidge()` / that of the better of scikit-learn's Gaussian process and
+             an isotropic ridge tuned by 5 folds (`peers.py`); errors are mean nMSE, against the truth where it is known.
 heavy        the same on three problems with Student-t noise (2 and 3 degrees of freedom) and with 2 % gross outliers.
 calibration  how often 90 % intervals of `KernelRidge().predict(X, return_std=True)` cover labels that were not seen.
+portfolio    tables with kinks, categories and gaps (`tables.py`): error of `surrogate="auto"` / that of its best member.
 speed        CPU seconds and peak memory at n = 300 ... 10,000, T = 2 and 7, with and without gaps, each in its own process,
              beside scikit-learn's GP, GPyTorch's exact GP and himalaya where they can be imported.
 
@@ -25,13 +26,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-import peers  # benchmarks/peers.py and benchmarks/problems.py, beside this script
+import peers  # benchmarks/peers.py, problems.py and tables.py, beside this script
 import problems
+import tables
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from lawful.surrogates import KernelRidge
+from lawful import ConstrainedRegressor
+from lawful.surrogates import KernelRidge, Portfolio
 
+PARTS = ["suite", "heavy", "calibration", "portfolio", "speed"]
 SIZES = [50, 100, 300, 800]
 SPEED_SIZES = [300, 1000, 3000, 10000]
 HEAVY = {"t2": "t, 2 degrees", "t3": "t, 3 degrees", "outliers": "2 % outliers"}
@@ -154,6 +158,38 @@ class Bench:
         print(f"{'mean':<18}" + "".join(f"{100 * np.mean(covered[n]):>12.1f}" for n in sizes))
         print(f"over everything: {100 * np.mean([c for n in sizes for c in covered[n]]):.1f} %\n")
 
+    def portfolio(self) -> None:
+        """Every member alone (in a portfolio of one, so that it is given the same table) and all together."""
+        sizes, members = self.options.n or [60, 200], ["kernel", "trees", "linear"]
+        print(f"{'table':<18}{'n':>5}" + "".join(f"{m:>11}" for m in [*members, "auto"]) + f"{'/ best':>9}   weights")
+        rows = []
+        for name, draw in tables.tables().items():
+            for n in sizes:
+                if (self.options.only and name not in self.options.only) or draw(n, 0) is None:
+                    continue
+                errors, weights = [], []
+                for k in range(self.options.draws):
+                    X, Y, X_test, Y_test = draw(n, self.options.seed + k)
+                    models = [Portfolio([m]) for m in members] + [Portfolio()]
+                    found = [ConstrainedRegressor(surrogate=m).fit(X, Y) for m in models]
+                    problem = problems.Problem(X, Y, X_test, Y_test, Y_test)
+                    errors.append([nmse(problem, m.predict(X_test)) for m in found])
+                    weights.append(found[-1].surrogate_.weights_.mean(axis=0))
+                mean = np.exp(np.mean(np.log(errors), axis=0))
+                rows.append(mean)
+                print(
+                    f"{name:<18}{n:>5}"
+                    + "".join(f"{e:>11.3g}" for e in mean)
+                    + f"{mean[-1] / mean[:-1].min():>9.3f}   "
+                    + " ".join(f"{w:.2f}" for w in np.mean(weights, axis=0)),
+                    flush=True,
+                )
+        table = np.array(rows)
+        ratios = table[:, -1:] / table[:, :-1]
+        print(f"{'auto / member, geometric mean':<23}" + "".join(f"{geometric(r):>11.3f}" for r in ratios.T))
+        worst = (table[:, -1] / table[:, :-1].min(axis=1)).max()
+        print(f"auto / best member: geometric mean {geometric(ratios.max(axis=1)):.3f}, worst {worst:.3f}\n")
+
     def speed(self) -> None:
         methods = ["ours", "gp", "gpytorch", "himalaya"]
         print(f"CPU seconds (peak memory, GB; nMSE); '-' above {self.options.limit:g} s, 'x' where the peer does not do it")
@@ -219,7 +255,7 @@ def alone(bench: Bench, task: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", nargs="+", default=["suite"], choices=["suite", "heavy", "calibration", "speed"])
+    parser.add_argument("--part", nargs="+", default=["suite"], choices=PARTS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n", type=int, nargs="+", help="numbers of rows; each part has its own default")
     parser.add_argument("--draws", type=int, default=1)
