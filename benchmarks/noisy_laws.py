@@ -25,13 +25,13 @@ def waves(x: Array, k: int, seed: int, speed: float = 1.5) -> Array:
 
 
 def composition(x: Array) -> Array:
-    e = np.exp(1.2 * waves(x, 5, 1) + [0.5, 0.0, -0.5, -1.0, 0.3])
+    e = np.exp(1.2 * waves(x, 5, 1) + np.array([0.5, 0.0, -0.5, -1.0, 0.3]))
     return e / e.sum(axis=1, keepdims=True)
 
 
 def hierarchy(x: Array) -> Array:
     """Four parts, two subtotals, one total."""
-    parts = waves(x, 4, 2) + [2.0, 1.0, 3.0, 0.5]
+    parts = waves(x, 4, 2) + np.array([2.0, 1.0, 3.0, 0.5])
     return np.c_[parts, parts[:, 0] + parts[:, 1], parts[:, 2] + parts[:, 3], parts.sum(axis=1)]
 
 

@@ -5,6 +5,8 @@
 suite        22 problems (`problems.py`): error of `KernelRidge()` / that of the better of scikit-learn's Gaussian process and
              an isotropic ridge tuned by 5 folds (`peers.py`); errors are mean nMSE, against the truth where it is known.
 heavy        the same on three problems with Student-t noise (2 and 3 degrees of freedom) and with 2 % gross outliers.
+metrics      14 laws with correlated and unequal noise (`noisy_laws.py`), and without noise: error of the lawful prediction with
+             each output metric of `Square` / that of the same fit without the law.
 calibration  how often 90 % intervals of `KernelRidge().predict(X, return_std=True)` cover labels that were not seen.
 portfolio    tables with kinks, categories and gaps (`tables.py`): error of `surrogate="auto"` / that of its best member.
 speed        CPU seconds and peak memory at n = 300 ... 10,000, T = 2 and 7, with and without gaps, each in its own process,
@@ -25,17 +27,20 @@ import sys
 import time
 from pathlib import Path
 
+import noisy_laws
 import numpy as np
-import peers  # benchmarks/peers.py, problems.py and tables.py, beside this script
+import peers  # benchmarks/*.py, beside this script
 import problems
 import tables
+from metrics import with_loss
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from lawful import ConstrainedRegressor
+from lawful import ConstrainedRegressor, Square
+from lawful.kernels import Gaussian
 from lawful.surrogates import KernelRidge, Portfolio
 
-PARTS = ["suite", "heavy", "calibration", "portfolio", "speed"]
+PARTS = ["suite", "heavy", "metrics", "calibration", "portfolio", "speed"]
 SIZES = [50, 100, 300, 800]
 SPEED_SIZES = [300, 1000, 3000, 10000]
 HEAVY = {"t2": "t, 2 degrees", "t3": "t, 3 degrees", "outliers": "2 % outliers"}
@@ -136,6 +141,38 @@ class Bench:
         table = self.table(cells)
         print(f"worse than the isotropic ridge in {int((table[:, 2] > 1).sum())} of {len(table)} cells\n")
 
+    def metrics(self) -> None:
+        """One fit for each draw, decoded in every metric; the ridge has a fixed bandwidth, so that only the metric differs."""
+        names = ["identity", "variance", "residual", "residual_full", "shrunk"]
+        print(f"{'law':<26}{'n':>5}{'noise':>7}{'no law':>9}" + "".join(f"{m:>15}" for m in names) + f"{'default / best':>16}")
+        default, rows = Square().metric, []
+        for law in self.options.only or noisy_laws.LAWS:
+            for n, noise in [(n, noise) for n in self.options.n or [40, 150] for noise in (0.2, 0.0)]:
+                found = [self.decoded(law, n, noise, k, names) for k in range(self.options.draws)]
+                mean = np.exp(np.mean(np.log(found), axis=0))
+                best = mean[names.index(default) + 1] / mean[1:].min()
+                rows.append([*mean[1:], best, noise])
+                print(
+                    f"{law:<26}{n:>5}{noise:>7.1f}{mean[0]:>9.1e}"
+                    + "".join(f"{e:>15.3f}" for e in mean[1:])
+                    + f"{best:>16.3f}",
+                    flush=True,
+                )
+        table = np.array(rows)
+        for words, part in (("with noise", table[table[:, -1] > 0]), ("without noise", table[table[:, -1] == 0])):
+            print(f"{'geometric mean, ' + words:<47}" + "".join(f"{geometric(c):>15.3f}" for c in part[:, : len(names)].T))
+            worst = (part[:, : len(names)] / part[:, : len(names)].min(axis=1, keepdims=True)).max(axis=0)
+            print(f"{'largest ratio to the best, ' + words:<47}" + "".join(f"{c:>15.3f}" for c in worst))
+        print(f"the default is {default!r}\n")
+
+    def decoded(self, law: str, n: int, noise: float, k: int, names: list[str]) -> list[float]:
+        """nMSE without the law, and that with the law / without it in every metric."""
+        C, X, Y, X_test, truth = noisy_laws.draw(law, n, self.options.seed + k, noise)
+        model = ConstrainedRegressor(C, surrogate=KernelRidge(Gaussian(1.0)), on_failure="unconstrained").fit(X, Y)
+        problem = problems.Problem(X, Y, X_test, truth, truth)
+        free = nmse(problem, model.objective(X_test).center)
+        return [free, *(nmse(problem, with_loss(model, Square(m), X, Y).predict(X_test)) / free for m in names)]
+
     def calibration(self) -> None:
         """90 % intervals of single outputs, over labels with noise, and over the truth where it is known."""
         sizes = self.options.n or [50, 100, 300]
@@ -170,7 +207,7 @@ class Bench:
                 errors, weights = [], []
                 for k in range(self.options.draws):
                     X, Y, X_test, Y_test = draw(n, self.options.seed + k)
-                    models = [Portfolio([m]) for m in members] + [Portfolio()]
+                    models = [Portfolio([m], cv=2) for m in members] + [Portfolio()]
                     found = [ConstrainedRegressor(surrogate=m).fit(X, Y) for m in models]
                     problem = problems.Problem(X, Y, X_test, Y_test, Y_test)
                     errors.append([nmse(problem, m.predict(X_test)) for m in found])

@@ -85,8 +85,11 @@ def test_many_rows_decide_alone_and_few_rows_share():
     rng = np.random.default_rng(0)
     e = rng.standard_normal((4000, 2)) * [1.0, 2.0]
     np.testing.assert_allclose(bagged_weights(e, np.full(4000, 1 / 4000)), [0.8, 0.2], atol=0.03)  # inverse variances
-    equal = rng.standard_normal((8, 3))
-    assert bagged_weights(equal, np.full(8, 1 / 8)).min() > 0
+    equal = rng.standard_normal((40, 3))
+    assert bagged_weights(equal, np.full(40, 1 / 40)).min() > 0.1
+    # a mixture that gains nothing beyond chance is not worth it
+    same = rng.standard_normal((30, 1)) * [1.0, 1.02]
+    np.testing.assert_array_equal(bagged_weights(same, np.full(30, 1 / 30)), [1.0, 0.0])
 
 
 def test_held_out_errors_are_those_of_refits():
@@ -308,6 +311,9 @@ def test_wrong_members_are_named():
     ):
         with pytest.raises(ValueError, match=words):
             Portfolio(members).fit(X, Y)
+    for cv in (1, "loo", True, 2.5):
+        with pytest.raises(ValueError, match="is no number of folds"):
+            Portfolio([Ridge()], cv=cv).fit(X, Y)
     for members in ([Ridge], [3]):
         with pytest.raises(TypeError, match="give instances"):
             Portfolio(members).fit(X, Y)

@@ -7,8 +7,9 @@ one errs by
     w' G w,     w >= 0,  sum w = 1                                                   (stacking, Breiman 1996)
 
 Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
-data are clear and draws it towards the middle of what they allow where they are not. The mixture is linear in its members'
-predictions, so it mixes every encoding of the labels alike, and scores that sum to one still do.
+data are clear and draws it towards the middle of what they allow where they are not; and the mixture must beat the best member
+by more than a standard error of the paired difference of their squared residuals, else that member is taken alone. The mixture
+is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum to one still do.
 
 Residuals are those of mixtures whose weights were found on the other folds. The variance at x grows with the disagreement of
 the members D(x) = sum_k w_k (g_k(x) - g(x))^2: squared residuals are regressed on it, a + b D(x) with a, b >= 0.
@@ -39,6 +40,7 @@ from lawful.tasks import Tasks, read_inputs, rows_of
 
 __all__ = ["Portfolio"]
 
+MANY = 200  # rows
 SAMPLES = 30  # bootstrap samples
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
@@ -71,7 +73,7 @@ class Portfolio(RegressorMixin, Surrogate):
     ----------
     members : list of "kernel" (`KernelRidge()`), "trees" (boosted, scikit-learn's `HistGradientBoostingRegressor`), "linear"
         (ridge regression), surrogates, and scikit-learn regressors or pipelines; None is the first three.
-    cv : number of folds whose held-out predictions decide.
+    cv : number of folds whose held-out predictions decide; "auto" is ten below 200 rows, else five.
     random_state : draws the folds.
 
     A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
@@ -99,7 +101,7 @@ class Portfolio(RegressorMixin, Surrogate):
     raw = True
     judged = True  # `fit_tasks` may be given a judge of held-out predictions
 
-    def __init__(self, members: Any = None, cv: int = 5, random_state: Any = 0) -> None:
+    def __init__(self, members: Any = None, cv: Any = "auto", random_state: Any = 0) -> None:
         self.members = members
         self.cv = cv
         self.random_state = random_state
@@ -161,9 +163,13 @@ class Portfolio(RegressorMixin, Surrogate):
 
     def _folds(self, tasks: Tasks) -> list[Fold]:
         """None of them where no output has two observations."""
-        if max(len(y) for y in tasks.y) < 2:
+        n = max(len(y) for y in tasks.y)
+        cv = (10 if n < MANY else 5) if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+            raise ValueError(f"Portfolio(cv={self.cv!r}) is no number of folds; give 2, 3, ..., or 'auto'")
+        if n < 2:
             return []
-        number = min(self.cv, max(len(y) for y in tasks.y))
+        number = min(int(cv), n)
         seen, observed = tasks.seen, tasks.weight > 0
         dealt = make_folds(number, tasks.X[seen], observed[seen], tasks.output_names, self.random_state) or []
         return [(seen[train], seen[test]) for train, test in dealt]
@@ -312,14 +318,19 @@ def stack(errors: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def bagged_weights(e: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(K,) mean over bootstrap samples of the weights that are best on each; small ones are dropped."""
+    """(K,) mean over bootstrap samples of the weights that are best on each, small ones dropped; or the best member alone."""
     n = len(e)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n, np.full(n, 1 / n), size=SAMPLES) * share  # (B, n)
     counts = counts[counts.sum(axis=1) > 0]
     found = np.mean([simplex_minimum((e * c[:, None]).T @ e / c.sum()) for c in counts], axis=0)
     found = np.where(found < NEGLIGIBLE, 0.0, found)
-    return found / found.sum()
+    found /= found.sum()
+    best = int(np.argmin(share @ e**2))
+    gain = e[:, best] ** 2 - (e @ found) ** 2
+    mean = float(share @ gain)
+    doubt = float(np.sqrt((share**2) @ (gain - mean) ** 2))  # a standard error of the mean
+    return found if mean > doubt else np.eye(e.shape[1])[best]
 
 
 def simplex_minimum(G: np.ndarray) -> np.ndarray:
