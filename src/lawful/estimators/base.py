@@ -47,6 +47,17 @@ def fit_law(constraint: Any, tasks: Tasks) -> Any:
     return constraint.fit(tasks.Y[seen], tasks.X[seen], outputs=tasks.names, inputs=tasks.inputs)
 
 
+def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
+    """An output metric that the fitted law can use: a matrix only where that costs no more than weights do."""
+    loss.calibrate(tasks, surrogate)
+    while hasattr(constraint, "base_"):  # a tube or a penalty around a law
+        constraint = constraint.base_
+    composed = hasattr(constraint, "blocks_") or hasattr(constraint, "members_")
+    closed = hasattr(constraint, "project") and not hasattr(constraint, "project_form")
+    if hasattr(loss, "uncouple") and (composed or closed or not hasattr(constraint, "equality")):
+        loss.uncouple()
+
+
 class LawfulEstimator(RegressorMixin, BaseEstimator):
     """fit = encode + regress, predict = regress + decode. Subclasses set the parameters."""
 
@@ -76,7 +87,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         tasks = tasks.encoded(self.loss_)  # encode
         self.atoms_ = tasks.atoms
         self.surrogate_ = self._regress(tasks)
-        self.loss_.calibrate(tasks, self.surrogate_)
+        calibrate(self.loss_, tasks, self.surrogate_, self.constraint_)
         self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
         self._decode(
             tasks.X[:1], rows_of(tasks.inputs_of(self.surrogate_), slice(0, 1))
@@ -88,7 +99,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         surrogate, constraint = self._surrogate(), self._part("constraint")
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
-        return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law))
+        return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
 
     def _read(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
         tasks = Tasks.read(self, X, Y, sample_weight, self._surrogate())

@@ -24,10 +24,11 @@ ROWS = 400  # decoded for each candidate
 
 
 class AfterDecode:
-    """`judge(folds, predictions, residuals)` for `Portfolio.fit_tasks`; `fit_law(constraint, tasks)` fits a set."""
+    """`judge(folds, predictions, residuals)` for `Portfolio.fit_tasks`; `fit_law` and `calibrate` are those of `base`."""
 
-    def __init__(self, tasks: Tasks, constraint: Any, loss: Any, decoder: Any, fit_law: Any) -> None:
-        self.tasks, self.constraint, self.loss, self.decoder, self.fit_law = tasks, constraint, loss, decoder, fit_law
+    def __init__(self, tasks: Tasks, constraint: Any, loss: Any, decoder: Any, fit_law: Any, calibrate: Any) -> None:
+        self.tasks, self.constraint, self.loss, self.decoder = tasks, constraint, loss, decoder
+        self.fit_law, self.calibrate = fit_law, calibrate
         self.laws: list[Any] = []
 
     @staticmethod
@@ -42,7 +43,7 @@ class AfterDecode:
         unit = np.nanvar(Y, axis=0)
         share = np.where(unit > 0, 1 / np.where(unit > 0, unit, 1.0), 0.0)
         loss = clone(self.loss)
-        loss.calibrate(self.tasks, Calibration(residuals))
+        self.calibrate(loss, self.tasks, Calibration(residuals), self.laws[0])
         out = np.full(len(Y), np.nan)
         for law, (_, test) in zip(self.laws, folds):
             rows = np.sort(np.random.default_rng(0).permutation(test)[: -(-ROWS // len(folds))])

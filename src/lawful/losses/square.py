@@ -35,10 +35,11 @@ class Square(Loss):
 
     Parameters
     ----------
-    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "residual"
+    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "shrunk"
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
-        "shrunk": the same with variances shrunk towards each other too, and correlations by more (`shrunk_variances`).
+        "shrunk": the same with variances shrunk towards each other too, and correlations by more (`shrunk_variances`); laws
+        with a closed form for weights alone (simplex, box), and composed laws, are given the weights without correlations.
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
     confidence : {"scores", "variance", "none"} or a number in [0, 1], default "none"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
@@ -47,12 +48,13 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
-    The defaults are what `benchmarks/metrics.py` and `benchmarks/distillation.py` found best: "variance" gains a little with
+    The defaults are what `benchmarks/regress.py --part metrics` (the metric), `benchmarks/metrics.py` and
+    `benchmarks/distillation.py` (the confidence) found best: "variance" gains a little with
     noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
     Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "residual", confidence: Any = "none") -> None:
+    def __init__(self, metric: Any = "shrunk", confidence: Any = "none") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -93,6 +95,18 @@ class Square(Loss):
                 'offer here; use a KernelRidge surrogate on at most 3000 rows, or confidence="scores" or "none"'
             )
         self.metric_ = self._metric(tasks, surrogate)
+
+    def uncouple(self) -> None:
+        """After `calibrate`, for a law that cannot use a matrix: "shrunk" becomes the shrunk variances alone.
+
+        >>> loss = Square()
+        >>> loss.metric_ = np.linalg.inv([[2.0, 1.0], [1.0, 4.0]])
+        >>> loss.uncouple()
+        >>> loss.metric_.round(3)
+        array([0.5 , 0.25])
+        """
+        if isinstance(self.metric, str) and self.metric == "shrunk" and self.metric_ is not None and self.metric_.ndim == 2:
+            self.metric_ = 1 / np.diagonal(np.linalg.inv(self.metric_))
 
     def _metric(self, tasks: Any, surrogate: Any) -> np.ndarray | None:
         if not isinstance(self.metric, str):

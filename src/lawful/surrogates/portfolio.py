@@ -73,7 +73,8 @@ class Portfolio(RegressorMixin, Surrogate):
     ----------
     members : list of "kernel" (`KernelRidge()`), "trees" (boosted, scikit-learn's `HistGradientBoostingRegressor`), "linear"
         (ridge regression), surrogates, and scikit-learn regressors or pipelines; None is the first three.
-    cv : number of folds whose held-out predictions decide; "auto" is ten below 200 rows, else five.
+    cv : number of folds whose held-out predictions decide, or a splitter or list of (train, test); "auto" is ten below 200
+        rows, else five.
     random_state : draws the folds.
 
     A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
@@ -165,13 +166,14 @@ class Portfolio(RegressorMixin, Surrogate):
         """None of them where no output has two observations."""
         n = max(len(y) for y in tasks.y)
         cv = (10 if n < MANY else 5) if isinstance(self.cv, str) and self.cv == "auto" else self.cv
-        if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
-            raise ValueError(f"Portfolio(cv={self.cv!r}) is no number of folds; give 2, 3, ..., or 'auto'")
+        if isinstance(cv, bool | str | float) or (isinstance(cv, int | np.integer) and cv < 2):
+            raise ValueError(f"Portfolio(cv={self.cv!r}) is no number of folds; give 2, 3, ..., 'auto', or folds of your own")
         if n < 2:
             return []
-        number = min(int(cv), n)
         seen, observed = tasks.seen, tasks.weight > 0
-        dealt = make_folds(number, tasks.X[seen], observed[seen], tasks.output_names, self.random_state) or []
+        if not isinstance(cv, int | np.integer):
+            return make_folds(cv, tasks.X, observed, tasks.output_names) or []
+        dealt = make_folds(min(int(cv), n), tasks.X[seen], observed[seen], tasks.output_names, self.random_state) or []
         return [(seen[train], seen[test]) for train, test in dealt]
 
     def _held_out(self, members: list[Surrogate], labels: Tasks, folds: list[Fold]) -> np.ndarray:
