@@ -84,10 +84,10 @@ def test_weights_are_the_minimum_on_the_simplex():
 def test_many_rows_decide_alone_and_few_rows_share():
     rng = np.random.default_rng(0)
     e = rng.standard_normal((4000, 2)) * [1.0, 2.0]
-    np.testing.assert_allclose(bagged_weights(e, np.full(4000, 1 / 4000)), [0.8, 0.2], atol=0.03)  # inverse variances
+    np.testing.assert_allclose(bagged_weights(e, np.full(4000, 1 / 4000)), [8 / 9, 1 / 9], atol=0.03)  # (4 : 1)^1.5
     equal = rng.standard_normal((40, 3))
     assert bagged_weights(equal, np.full(40, 1 / 40)).min() > 0.1
-    # a mixture that gains nothing beyond chance is not worth it
+    # a member that is the same, only worse, has no weight
     same = rng.standard_normal((30, 1)) * [1.0, 1.02]
     np.testing.assert_array_equal(bagged_weights(same, np.full(30, 1 / 30)), [1.0, 0.0])
 

@@ -7,9 +7,10 @@ one errs by
     w' G w,     w >= 0,  sum w = 1                                                   (stacking, Breiman 1996)
 
 Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
-data are clear and draws it towards the middle of what they allow where they are not; and the mixture must beat the best member
-by more than a standard error of the paired difference of their squared residuals, else that member is taken alone. The mixture
-is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum to one still do.
+data are clear and draws it towards the middle of what they allow where they are not. Averages of weights that cannot be
+negative are never quite zero for a member that adds nothing, so they are sharpened, w^1.5, which draws them towards the best
+member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum to
+one still do.
 
 Residuals are those of mixtures whose weights were found on the other folds. The variance at x grows with the disagreement of
 the members D(x) = sum_k w_k (g_k(x) - g(x))^2: squared residuals are regressed on it, a + b D(x) with a, b >= 0.
@@ -42,6 +43,7 @@ __all__ = ["Portfolio"]
 
 MANY = 200  # rows
 SAMPLES = 30  # bootstrap samples
+SHARPNESS = 1.5
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
 Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
@@ -320,19 +322,15 @@ def stack(errors: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def bagged_weights(e: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(K,) mean over bootstrap samples of the weights that are best on each, small ones dropped; or the best member alone."""
+    """(K,) mean over bootstrap samples of the weights that are best on each, sharpened, small ones dropped."""
     n = len(e)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n, np.full(n, 1 / n), size=SAMPLES) * share  # (B, n)
     counts = counts[counts.sum(axis=1) > 0]
     found = np.mean([simplex_minimum((e * c[:, None]).T @ e / c.sum()) for c in counts], axis=0)
+    found = found**SHARPNESS / (found**SHARPNESS).sum()
     found = np.where(found < NEGLIGIBLE, 0.0, found)
-    found /= found.sum()
-    best = int(np.argmin(share @ e**2))
-    gain = e[:, best] ** 2 - (e @ found) ** 2
-    mean = float(share @ gain)
-    doubt = float(np.sqrt((share**2) @ (gain - mean) ** 2))  # a standard error of the mean
-    return found if mean > doubt else np.eye(e.shape[1])[best]
+    return found / found.sum()
 
 
 def simplex_minimum(G: np.ndarray) -> np.ndarray:
