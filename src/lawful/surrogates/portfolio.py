@@ -9,8 +9,8 @@ one errs by
 Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
 data are clear and draws it towards the middle of what they allow where they are not. Averages of weights that cannot be
 negative are never quite zero for a member that adds nothing, so they are sharpened, w^1.5, which draws them towards the best
-member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum to
-one still do.
+member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum
+to one still do.
 
 Residuals are those of mixtures whose weights were found on the other folds. The variance at x grows with the disagreement of
 the members D(x) = sum_k w_k (g_k(x) - g(x))^2: squared residuals are regressed on it, a + b D(x) with a, b >= 0.
