@@ -1,4 +1,4 @@
-"""The default output metric: variances and correlations of residuals, both shrunk, as a matrix where the law can use one."""
+"""Square("shrunk"): variances and correlations of residuals, both shrunk, as a matrix where the law can use one."""
 
 from __future__ import annotations
 
@@ -71,8 +71,7 @@ WEIGHTS = [Simplex(), Reals(), PointCloud(Y[:5]), Product([(Reals(), [0]), (Real
 @pytest.mark.parametrize("law", MATRIX + WEIGHTS, ids=lambda law: type(law).__name__)
 def test_a_matrix_only_where_the_law_can_use_it(law):
     labels = SHARES if isinstance(law, Simplex) else Y
-    model = ConstrainedRegressor(law, surrogate=KernelRidge(Gaussian(1.0), lam=1e-3)).fit(X, labels)
-    assert model.loss.metric == "shrunk" if model.loss else model.loss_.metric == "shrunk"
+    model = ConstrainedRegressor(law, loss=Square("shrunk"), surrogate=KernelRidge(Gaussian(1.0), lam=1e-3)).fit(X, labels)
     assert model.loss_.metric_.ndim == (1 if any(law is other for other in WEIGHTS) else 2)
     assert np.isfinite(model.predict(X)).all()
     # variances of the weights are those of the matrix

@@ -35,7 +35,7 @@ class Square(Loss):
 
     Parameters
     ----------
-    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "shrunk"
+    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "residual"
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
         "shrunk": the same with variances shrunk towards each other too, and correlations by more (`shrunk_variances`); laws
@@ -48,13 +48,15 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
-    The defaults are what `benchmarks/regress.py --part metrics` (the metric), `benchmarks/metrics.py` and
-    `benchmarks/distillation.py` (the confidence) found best: "variance" gains a little with
+    "shrunk" is better where the noise of the outputs is correlated (by up to a quarter, `benchmarks/regress.py --part metrics`);
+    without noise and for two or three outputs, such as a circle, it can be worse: residuals are then errors of
+    approximation, whose correlations change with x. So it is not the default. The defaults are what `benchmarks/metrics.py` and
+    `benchmarks/distillation.py` found best: "variance" gains a little with
     noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
     Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "shrunk", confidence: Any = "none") -> None:
+    def __init__(self, metric: Any = "residual", confidence: Any = "none") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -99,7 +101,7 @@ class Square(Loss):
     def uncouple(self) -> None:
         """After `calibrate`, for a law that cannot use a matrix: "shrunk" becomes the shrunk variances alone.
 
-        >>> loss = Square()
+        >>> loss = Square("shrunk")
         >>> loss.metric_ = np.linalg.inv([[2.0, 1.0], [1.0, 4.0]])
         >>> loss.uncouple()
         >>> loss.metric_.round(3)
