@@ -48,7 +48,7 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
-    "shrunk" is better where the noise of the outputs is correlated (by up to a quarter, `benchmarks/regress.py --part metrics`);
+    "shrunk" is better where the noise of the outputs is correlated (up to a quarter: `benchmarks/regress.py --part metrics`);
     without noise and for two or three outputs, such as a circle, it can be worse: residuals are then errors of
     approximation, whose correlations change with x. So it is not the default. The defaults are what `benchmarks/metrics.py` and
     `benchmarks/distillation.py` found best: "variance" gains a little with
