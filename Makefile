@@ -59,6 +59,7 @@ bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are no
 	$(RUN) benchmarks/distillation.py --data "$(DATA)"
 	$(RUN) -m pip install --quiet --editable ".[bench]"
 	$(RUN) benchmarks/selection.py
+	$(RUN) benchmarks/regress.py --part suite heavy speed --data "$(DATA)"
 	$(RUN) benchmarks/ordering.py --data "$(DATA)"
 	$(RUN) benchmarks/ranking.py --data "$(DATA)"
 	$(RUN) benchmarks/rivals.py --data "$(DATA)"

@@ -16,6 +16,7 @@ import numpy as np
 
 from lawful import ConstrainedRegressor, Equations, PointCloud, Square
 from lawful.datasets import load_distillation, load_sarcos, make_curve
+from lawful.estimators.base import calibrate
 from lawful.metrics import mean_squared_error, normalized_mse
 from lawful.tasks import Tasks
 
@@ -26,7 +27,7 @@ VARIED = [0, 1, 2, 3, 5, 6, 7, 8]  # the distillation output y5 is rounding nois
 def with_loss(model, loss, X, Y):
     """The same fitted regressions, decoded with another loss."""
     tasks = Tasks.of(X, Y)
-    loss.calibrate(tasks, model.surrogate_)
+    calibrate(loss, tasks, model.surrogate_, model.constraint_)
     other = copy.copy(model)
     other.loss_ = loss
     return other

@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "datasets": {"ratings"},
     "losses": set(),
     "sets": {"losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"kernels", "ratings", "tasks"},
+    "surrogates": {"kernels", "ratings", "tasks", "folds"},
     "decoders": {"sets", "losses.objective"},
     "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},

@@ -377,7 +377,7 @@ def test_confidence_between_none_and_variance():
     """a_t(x) = 1 / ((1 - s) + s variance_t(x)), times the metric."""
     ridge = KernelRidge(Gaussian(1.0), lam=1e-2)
     free = {
-        s: ConstrainedRegressor(loss=Square(confidence=s), surrogate=ridge).fit(X, Y) for s in (0, 0.3, 1, "none", "variance")
+        s: ConstrainedRegressor(loss=Square("residual", s), surrogate=ridge).fit(X, Y) for s in (0, 0.3, 1, "none", "variance")
     }
     for name, s in (("none", 0), ("variance", 1)):
         np.testing.assert_allclose(free[s].objective(NEW).a, free[name].objective(NEW).a)

@@ -32,7 +32,7 @@ from lawful.sets import (
     Stiefel,
     Union,
 )
-from lawful.surrogates import KernelRidge
+from lawful.surrogates import KernelRidge, Portfolio
 from lawful.tasks import stack_tasks
 
 __version__: str
@@ -61,6 +61,7 @@ __all__ = [
     "Penalized",
     "Pinball",
     "PointCloud",
+    "Portfolio",
     "PositiveSemidefinite",
     "Posterior",
     "Product",

@@ -7,6 +7,9 @@ one data set per task (`stack_tasks`). Each task t keeps its observed labels alo
 
 Before a loss has encoded them, Z[t] are the labels themselves, as one column. X always stays whole, because it may be a Gram
 matrix, whose rows cannot be cut without its columns: parts of the data are chosen through `rows`.
+
+X are floats. A surrogate that says `raw` is given the user's DataFrame as it is, with its names, categories and gaps; the law
+then still sees floats, NaN for whatever is no number.
 """
 
 from __future__ import annotations
@@ -20,7 +23,18 @@ from sklearn.utils.validation import validate_data
 
 from lawful._array import Array, to_numpy
 
-__all__ = ["Tasks", "as_floats", "check_inputs", "check_outputs", "check_weights", "stack_tasks"]
+__all__ = [
+    "Tasks",
+    "as_floats",
+    "check_inputs",
+    "check_outputs",
+    "check_weights",
+    "is_gap",
+    "is_numeric",
+    "read_inputs",
+    "rows_of",
+    "stack_tasks",
+]
 
 SMALLEST, LARGEST = 1e-100, 1e100  # of the largest label of an output: its square and that of its rounding can be represented
 
@@ -38,21 +52,26 @@ class Tasks:
     single: bool = False  # Y was one column without an axis of its own
     Z: list[Array] = field(default_factory=list)
     atoms: list[Any] = field(default_factory=list)  # what the columns of Z stand for: the loss knows
+    frame: Any = None  # X as the user gave it, where that was a DataFrame and the surrogate is `raw`
 
     def __post_init__(self) -> None:
         if not self.Z:
             self.Z = [y[:, None] for y in self.y]
 
     @classmethod
-    def read(cls, estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> Tasks:
-        """The data of `estimator.fit(X, Y, sample_weight)`, which then knows `n_features_in_` and `feature_names_in_`."""
-        X = check_inputs(estimator, X, reset=True)
+    def read(cls, estimator: Any, X: Any, Y: Any, sample_weight: Any = None, surrogate: Any = None) -> Tasks:
+        """The data of `estimator.fit(X, Y, sample_weight)`, which then knows `n_features_in_` and `feature_names_in_`.
+
+        X is read for `surrogate`: as floats without gaps, or as it takes it.
+        """
+        X, given = read_inputs(estimator, X, surrogate, reset=True)
         values, names = check_outputs(Y)
         if len(values) != len(X):
             raise ValueError(f"X has {len(X)} rows and Y has {len(values)}: inconsistent numbers of samples")
         inputs = getattr(estimator, "feature_names_in_", None)
         inputs = None if inputs is None else [str(name) for name in inputs]
-        return cls.of(X, values, sample_weight, names, inputs)
+        tasks = cls.of(X, values, sample_weight, names, inputs)
+        return tasks if given is X else replace(tasks, frame=given)
 
     @classmethod
     def of(
@@ -105,6 +124,10 @@ class Tasks:
         """(n, T) sample weights, 0 where not observed."""
         return self._table(self.weights, 0.0)
 
+    def inputs_of(self, surrogate: Any) -> Any:
+        """X as this surrogate takes it: floats, or the user's own table."""
+        return self.frame if self.frame is not None and getattr(surrogate, "raw", False) else self.X
+
     def _table(self, values: list[Array], empty: float) -> np.ndarray:
         table = np.full((self.n_rows, len(self)), empty)
         for t, (r, v) in enumerate(zip(self.rows, values)):
@@ -145,7 +168,31 @@ class Tasks:
 # ---------------------------------------------------------------------- the checks
 
 
-def check_inputs(estimator: Any, X: Any, reset: bool = False) -> np.ndarray:
+def rows_of(X: Any, rows: Any) -> Any:
+    """Rows of an array or a DataFrame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def read_inputs(estimator: Any, X: Any, surrogate: Any = None, reset: bool = False) -> tuple[np.ndarray, Any]:
+    """X as floats (n, d), and as the surrogate takes it: the same array, or the user's DataFrame for one that says `raw`.
+
+    The floats of a DataFrame that goes to the surrogate as it is are NaN where it holds no number. In arrays, gaps (NaN) are
+    let through to surrogates that say `allow_nan`.
+    """
+    if getattr(surrogate, "raw", False) and hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and 0 not in X.shape:
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        columns = [X.iloc[:, j] for j in range(X.shape[1])]
+        floats = [as_floats(c, "X") if is_numeric(c) else np.full(len(X), np.nan) for c in columns]
+        if any(np.isinf(values).any() for values in floats):
+            raise ValueError(
+                f"{type(estimator).__name__}: Input X contains infinity; make those entries NaN or drop their rows"
+            )
+        return np.stack(floats, axis=1), X
+    values = check_inputs(estimator, X, reset, bool(getattr(surrogate, "allow_nan", False)))
+    return values, values
+
+
+def check_inputs(estimator: Any, X: Any, reset: bool = False, allow_nan: bool = False) -> np.ndarray:
     """X as a float array (n, d) without gaps, by scikit-learn's rules; `reset` in fit, so that names and number are kept."""
     if np.ma.is_masked(X):
         raise ValueError(
@@ -153,7 +200,16 @@ def check_inputs(estimator: Any, X: Any, reset: bool = False) -> np.ndarray:
             "fill them (X.filled(...), or an imputer) or drop those rows"
         )
     try:
-        return validate_data(estimator, X, dtype=np.float64, ensure_min_samples=1, reset=reset)
+        finite = "allow-nan" if allow_nan else True
+        return validate_data(estimator, X, dtype=np.float64, ensure_min_samples=1, ensure_all_finite=finite, reset=reset)
+    except ValueError as error:
+        names = [str(X.columns[j]) for j in range(X.shape[1]) if not is_numeric(X.iloc[:, j])] if hasattr(X, "iloc") else []
+        if not names or "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(estimator).__name__}: the columns {', '.join(names)} of X hold no numbers ({error}); encode them "
+            '(OneHotEncoder), or give a surrogate that takes tables, such as "auto"'
+        ) from error
     except TypeError as error:
         if "NAType" not in str(error):
             raise
@@ -207,6 +263,16 @@ def as_floats(values: Any, name: str) -> np.ndarray:
 
 def _is_na(value: Any) -> bool:
     return type(value).__name__ == "NAType"  # pandas is not imported for this
+
+
+def is_gap(value: Any) -> bool:
+    """Whether an entry of a table says that nothing is known: None, NaN, NaT or pandas' NA."""
+    return value is None or _is_na(value) or type(value).__name__ == "NaTType" or (isinstance(value, float) and value != value)
+
+
+def is_numeric(values: Any) -> bool:
+    """Whether a column holds numbers or truth values, by its type; pandas' nullable types too."""
+    return getattr(values.dtype, "kind", "O") in "biuf"
 
 
 def check_weights(sample_weight: Any, n: int, T: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from sklearn.svm import SVR
 from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Huber, KernelRidge, PointCloud, Sphere, Square
 from lawful.baselines import MeanRegularized, SingleTask, WienerShrinkage
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed
-from lawful.surrogates import RegressorSurrogate, Surrogate
+from lawful.surrogates import Portfolio, RegressorSurrogate, Surrogate
 from lawful.tasks import Tasks
 
 RNG = np.random.default_rng(0)
@@ -45,6 +45,7 @@ OTHERS = {
     "least squares": RegressorSurrogate(Ridge(0.1)),
     "pipeline, one output at a time": RegressorSurrogate(make_pipeline(StandardScaler(), SVR(C=10))),
     "forest": RegressorSurrogate(RandomForestRegressor(8, random_state=0), cv=3),
+    "portfolio": Portfolio([KernelRidge(Gaussian(1.5), lam=1e-3), Ridge(0.1)], cv=3),
 }
 SURROGATES = RIDGES | OTHERS
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES.keys())
@@ -59,6 +60,7 @@ ESTIMATORS = {
     ),
     "cloud of the labels": ConstrainedRegressor(PointCloud(), loss=Huber(0.2), surrogate=RIDGE),
     "another surrogate": ConstrainedRegressor(Sphere(), surrogate=Ridge()),
+    "portfolio": ConstrainedRegressor(Sphere(), surrogate=Portfolio([RIDGE, Ridge()], cv=3)),
     "search": ConstrainedRegressorCV(Sphere(), kernels=[1.0, 2.0], lams=[1e-4, 1e-3, 1e-2], mus=[0.3]),
     "search of another surrogate": ConstrainedRegressorCV(PointCloud(), surrogate=Ridge(), grid={"alpha": [0.1, 1.0]}),
     "single task": SingleTask(1e-3, kernel=Gaussian(1.5)),

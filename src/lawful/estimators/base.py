@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from lawful._array import to_numpy
 from lawful._checks import choice
 from lawful.decoders import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
+from lawful.estimators.judge import AfterDecode
 from lawful.losses import Square
 from lawful.metrics import r2
 from lawful.sets import Reals
-from lawful.surrogates import KernelRidge, RegressorSurrogate
-from lawful.tasks import Tasks, check_inputs
+from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
+from lawful.tasks import Tasks, read_inputs, rows_of
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
@@ -25,7 +26,10 @@ CELLS = 2**23  # numbers in the largest array of one batch of predictions
 PARTS = {  # what each part must be able to do, and what to give instead
     "constraint": (("fit", "residual", "relative"), "give a set such as Equations('y1**2 + y2**2 = 1') or Sphere()"),
     "loss": (("encodings", "objective"), "give a loss such as Square() or Huber()"),
-    "surrogate": (("get_params",), "give KernelRidge() or any scikit-learn regressor or pipeline, an instance, not the class"),
+    "surrogate": (
+        ("get_params",),
+        'give KernelRidge(), "auto" or any scikit-learn regressor or pipeline, an instance, not the class',
+    ),
 }
 
 
@@ -41,6 +45,17 @@ def fit_law(constraint: Any, tasks: Tasks) -> Any:
     """A set fitted on the rows on which anything was observed. Names are those the user gave, or None."""
     seen = tasks.seen
     return constraint.fit(tasks.Y[seen], tasks.X[seen], outputs=tasks.names, inputs=tasks.inputs)
+
+
+def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
+    """An output metric that the fitted law can use: a matrix only where that costs no more than weights do."""
+    loss.calibrate(tasks, surrogate)
+    while hasattr(constraint, "base_"):  # a tube or a penalty around a law
+        constraint = constraint.base_
+    composed = hasattr(constraint, "blocks_") or hasattr(constraint, "members_")
+    closed = hasattr(constraint, "project") and not hasattr(constraint, "project_form")
+    if hasattr(loss, "uncouple") and (composed or closed or not hasattr(constraint, "equality")):
+        loss.uncouple()
 
 
 class LawfulEstimator(RegressorMixin, BaseEstimator):
@@ -71,14 +86,23 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         self.loss_ = self._part("loss")
         tasks = tasks.encoded(self.loss_)  # encode
         self.atoms_ = tasks.atoms
-        self.surrogate_ = self._surrogate().fit_tasks(tasks)  # regress
-        self.loss_.calibrate(tasks, self.surrogate_)
+        self.surrogate_ = self._regress(tasks)
+        calibrate(self.loss_, tasks, self.surrogate_, self.constraint_)
         self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
-        self._decode(tasks.X[:1])  # an impossible pair of loss and set fails here, not in predict
+        self._decode(
+            tasks.X[:1], rows_of(tasks.inputs_of(self.surrogate_), slice(0, 1))
+        )  # an impossible pair of loss and set fails here, not in predict
         return self
 
+    def _regress(self, tasks: Tasks) -> Any:
+        """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
+        surrogate, constraint = self._surrogate(), self._part("constraint")
+        if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
+            return surrogate.fit_tasks(tasks)
+        return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
+
     def _read(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
-        tasks = Tasks.read(self, X, Y, sample_weight)
+        tasks = Tasks.read(self, X, Y, sample_weight, self._surrogate())
         self._single, self.n_outputs_, self.output_names_ = tasks.single, len(tasks), tasks.output_names
         return tasks
 
@@ -86,6 +110,8 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         given = getattr(self, name)
         if given is None:
             return self._defaults[name]()
+        if name == "surrogate" and isinstance(given, str) and given == "auto":
+            return Portfolio()
         needs, advice = PARTS[name]
         if isinstance(given, type) or not all(hasattr(given, method) for method in needs):
             raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
@@ -97,12 +123,14 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ predict
 
-    def _objective(self, X: np.ndarray) -> Any:
+    def _objective(self, X: Any) -> Any:
+        """F_x at inputs as the surrogate takes them."""
         variance = self.surrogate_.variance(X) if self.loss_.needs_variance else None
         return self.loss_.objective(self.surrogate_.predict_tasks(X), self.atoms_, variance)
 
-    def _decode(self, X: np.ndarray) -> tuple[Any, Decoding]:
-        F = self._objective(X)
+    def _decode(self, X: np.ndarray, given: Any) -> tuple[Any, Decoding]:
+        """X for the law, floats; `given`, the same rows as the surrogate takes them."""
+        F = self._objective(given)
         return F, decode(F, self.constraint_.at(X), self.decoder)
 
     def _batches(self, n: int) -> list[slice]:
@@ -118,7 +146,7 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
     def objective(self, X: Any) -> Any:
         """F_x for every row of X: what the decoder minimises (for a look inside; `decode` does the work)."""
         check_is_fitted(self)
-        return self._objective(check_inputs(self, X))
+        return self._objective(read_inputs(self, X, self.surrogate_)[1])
 
     def decode(self, X: Any) -> Decoding:
         """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law."""
@@ -130,10 +158,10 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
 
     def _decoded(self, X: Any) -> tuple[np.ndarray, Decoding]:
         check_is_fitted(self)
-        X = check_inputs(self, X)
+        X, given = read_inputs(self, X, self.surrogate_)
         parts, doubtful = [], []
         for batch in self._batches(len(X)):
-            F, d = self._decode(X[batch])
+            F, d = self._decode(X[batch], rows_of(given, batch))
             doubtful.append(to_numpy(F.doubtful))
             if self.on_failure in ("nan", "unconstrained"):
                 d = self._substitute(F, d, X[batch])
@@ -188,4 +216,6 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         kernel = getattr(self.surrogate, "kernel", None)
         tags.input_tags.pairwise = type(kernel).__name__ == "Precomputed"
+        if hasattr(self.surrogate, "get_params") or isinstance(self.surrogate, str):
+            tags.input_tags.allow_nan = bool(getattr(self._surrogate(), "allow_nan", False))
         return tags

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from lawful._array import to_numpy
 from lawful.decoders import relaxation_path
-from lawful.estimators.base import fit_law
+from lawful.estimators.base import calibrate, fit_law
 from lawful.estimators.selection import HeldOutLoss, Relaxations
 from lawful.surrogates import HeldOut, Surrogate
 from lawful.surrogates.base import Fold
@@ -103,7 +103,7 @@ class Evaluator:
     def _relaxed(self, h: HeldOut, l: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (r, m, T) of the exact law, of every delta and of every mu; and those of no law (m, T)."""
         loss = clone(self.loss)
-        loss.calibrate(h.tasks, h.at(l))
+        calibrate(loss, h.tasks, h.at(l), self.laws[k][0][1])
         F = loss.objective([s[l] for s in h.scores], self.tasks.atoms, None if h.variance is None else h.variance[l])
         out = np.empty((len(self.relaxed), *F.shape))
         for places, law in self.laws[k]:

@@ -218,7 +218,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
 
     def _evaluator(self, template: ConstrainedRegressor, X: Any, y: Any, sample_weight: Any) -> Evaluator:
         """Everything checked as `ConstrainedRegressor` would, and the folds drawn."""
-        tasks = Tasks.read(self, X, y, sample_weight)
+        tasks = Tasks.read(self, X, y, sample_weight, template._surrogate())
         weight = tasks.weight
         cv = self.cv
         if isinstance(cv, str) and cv == "auto":

@@ -22,7 +22,10 @@ from lawful._array import Array, array_namespace, like
 from lawful.losses.base import Loss
 from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_part_center
 
-METRICS = ("identity", "variance", "residual", "residual_full")
+METRICS = ("identity", "variance", "residual", "residual_full", "shrunk")
+EXTRA = (
+    0.4  # of the correlations, shrunk away whatever the number of rows: those of residuals are not quite those of predictions
+)
 CONFIDENCES = ("scores", "variance", "none")
 NUMBER = (int, float, np.number)
 SWALLOWED = 1e-12  # a variance below this fraction of the largest one of its row is rounding
@@ -33,9 +36,11 @@ class Square(Loss):
 
     Parameters
     ----------
-    metric : {"identity", "variance", "residual", "residual_full"} or array, default "residual"
+    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "residual"
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
+        "shrunk": the same with variances shrunk towards each other too, and correlations by more (`shrunk_variances`); laws
+        with a closed form for weights alone (simplex, box), and composed laws, are given the weights without correlations.
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
     confidence : {"scores", "variance", "none"} or a number in [0, 1], default "none"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
@@ -44,7 +49,10 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
-    The defaults are what `benchmarks/metrics.py` and `benchmarks/distillation.py` found best: "variance" gains a little with
+    "shrunk" is better where the noise of the outputs is correlated (up to a quarter: `benchmarks/regress.py --part metrics`);
+    without noise and for two or three outputs, such as a circle, it can be worse: residuals are then errors of
+    approximation, whose correlations change with x. So it is not the default. The defaults are what `benchmarks/metrics.py` and
+    `benchmarks/distillation.py` found best: "variance" gains a little with
     noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
     Square(metric="identity", confidence="scores") is the paper.
     """
@@ -91,6 +99,18 @@ class Square(Loss):
             )
         self.metric_ = self._metric(tasks, surrogate)
 
+    def uncouple(self) -> None:
+        """After `calibrate`, for a law that cannot use a matrix: "shrunk" becomes the shrunk variances alone.
+
+        >>> loss = Square("shrunk")
+        >>> loss.metric_ = np.linalg.inv([[2.0, 1.0], [1.0, 4.0]])
+        >>> loss.uncouple()
+        >>> loss.metric_.round(3)
+        array([0.5 , 0.25])
+        """
+        if isinstance(self.metric, str) and self.metric == "shrunk" and self.metric_ is not None and self.metric_.ndim == 2:
+            self.metric_ = 1 / np.diagonal(np.linalg.inv(self.metric_))
+
     def _metric(self, tasks: Any, surrogate: Any) -> np.ndarray | None:
         if not isinstance(self.metric, str):
             return check_metric(self.metric, len(tasks))
@@ -105,7 +125,11 @@ class Square(Loss):
         errors = np.array([residual_variance(r, w, v) for r, w, v in zip(residuals, tasks.weights, variances)])
         if self.metric == "residual":
             return 1 / errors
-        return inverse_covariance(residuals, tasks.rows, tasks.n_rows, errors)
+        if self.metric == "shrunk":
+            errors, extra = shrunk_variances(residuals, errors), EXTRA
+        else:
+            extra = 0.0
+        return inverse_covariance(residuals, tasks.rows, tasks.n_rows, errors, extra)
 
     def objective(self, scores: list[Array], atoms: list[Any], variance: Array | None = None) -> Any:
         xp = array_namespace(*scores)
@@ -165,13 +189,38 @@ def residual_variance(r: np.ndarray, weights: np.ndarray, variance: float) -> fl
     return max(error, 1e-18 * variance)
 
 
-def inverse_covariance(residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray) -> np.ndarray:
+def shrunk_variances(residuals: list[np.ndarray], errors: np.ndarray) -> np.ndarray:
+    """Mean squared residuals, shrunk towards their geometric mean by as much as they are not known (James & Stein, of logs).
+
+    log v_t has a sampling variance of about (kurtosis - 1) / n_t. Where the logarithms differ by no more than that, they become
+    equal; where outputs have units or qualities of their own, they differ by far more and stay as they are.
+
+    >>> equal = [np.array([1.0, -1.0, 0.5, -2.0]), np.array([-1.0, 1.5, 2.0, 0.1])]
+    >>> v = shrunk_variances(equal, np.array([np.mean(r**2) for r in equal]))
+    >>> bool(np.isclose(v[0], v[1]))
+    True
+    """
+    T, logs = len(errors), np.log(errors)
+    away = logs - logs.mean()
+    known = [r for r in residuals if r.size > 1 and np.any(r)]
+    if not known or not np.any(away):
+        return errors
+    kurtosis = [max(float(np.mean(r**4) / np.mean(r**2) ** 2), 1.5) for r in known]
+    doubt = float(np.mean([(k - 1) / r.size for k, r in zip(kurtosis, known)]))
+    factor = min(1.0, (T - 1) * doubt / float(away @ away))
+    return np.exp(logs - factor * away)
+
+
+def inverse_covariance(
+    residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray, extra: float = 0.0
+) -> np.ndarray:
     """Inverse of a shrunk covariance of residuals that may be missing for any (row, task).
 
     Correlations r_ts come from the n_ts rows on which both tasks are observed and are shrunk towards 0 as in
     Schaefer & Strimmer (2005): intensity = sum Var(r_ts) / sum r_ts^2 with Var(r_ts) = (1 - r_ts^2)^2 / n_ts. A pair
-    never observed together has no correlation to offer. A last blend with the identity keeps the smallest eigenvalue
-    at 0.05 or above: pairwise estimates need not be positive definite, and an inverse amplifies what is least known.
+    never observed together has no correlation to offer. `extra` of what is left is shrunk away as well. A last blend with the
+    identity keeps the smallest eigenvalue at 0.05 or above: pairwise estimates need not be positive definite, and an inverse
+    amplifies what is least known.
     """
     T = len(residuals)
     R = np.full((n_rows, T), np.nan)
@@ -189,7 +238,7 @@ def inverse_covariance(residuals: list[np.ndarray], rows: list[np.ndarray], n_ro
     np.fill_diagonal(noise, 0.0)
     signal = float((correlation**2).sum())
     intensity = min(1.0, float(noise.sum()) / signal) if signal > 0 else 1.0
-    shrunk = (1 - intensity) * correlation + np.eye(T)
+    shrunk = (1 - extra) * (1 - intensity) * correlation + np.eye(T)
     lowest = float(np.linalg.eigvalsh(shrunk).min())
     if lowest < 0.05:
         blend = (0.05 - lowest) / (1 - lowest)

@@ -3,6 +3,7 @@
 from lawful.surrogates.base import HeldOut, Surrogate
 from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
 from lawful.surrogates.pairs.pairwise import PairwiseRidge
+from lawful.surrogates.portfolio import Portfolio
 from lawful.surrogates.primal import PrimalFactor
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.surrogates.ridge import KernelRidge
@@ -13,6 +14,7 @@ __all__ = [
     "HeldOut",
     "KernelRidge",
     "PairwiseRidge",
+    "Portfolio",
     "PrimalFactor",
     "RegressorSurrogate",
     "SpectralFactor",

@@ -13,6 +13,7 @@ and, where its mathematics has it, any of these capabilities, which are asked fo
 * `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error;
 * `std(X)`: (m, T) standard deviation of a new observation of each task, calibrated on leave-one-out residuals;
 * `held_out(..., lams=)`: a whole path of lambdas at once, and `loo = True`: leave-one-out without refitting;
+* `raw = True`: X comes as the user gave it where that is a DataFrame (`tasks.inputs_of(self)`), and `allow_nan`: gaps in X may;
 * `update(tasks)`: learn from more rows, as if all had been given to `fit_tasks` at once;
 * `state()` and `from_state(state)`: the arrays that are the fitted model, as a dict of numbers, strings, lists, dicts and
   NumPy arrays, and the model made from them, with the same predictions to the last bit.
@@ -28,7 +29,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from lawful._array import to_numpy
-from lawful.tasks import Tasks
+from lawful.tasks import Tasks, rows_of
 
 __all__ = ["Calibration", "Fold", "HeldOut", "Surrogate", "training_part"]
 
@@ -91,6 +92,8 @@ class Surrogate(BaseEstimator):
     """A regress step. See the module's docstring for the interface."""
 
     loo = False  # whether leave-one-out needs no refitting
+    raw = False  # whether X is taken as the user gave it
+    allow_nan: Any = False  # whether X may have gaps
 
     def fit_tasks(self, tasks: Tasks) -> Self:
         raise NotImplementedError
@@ -117,9 +120,10 @@ class Surrogate(BaseEstimator):
             model = clone(self).fit_tasks(part)
             if variance:
                 model._need_variance()
-            out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(tasks.X[test])])
+            X = rows_of(tasks.inputs_of(self), test)
+            out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(X)])
             out.residuals = [to_numpy(r)[None] for r in model.residuals()] if residuals else None
-            out.variance = to_numpy(model.variance(tasks.X[test]))[None] if variance else None  # type: ignore[attr-defined]
+            out.variance = to_numpy(model.variance(X))[None] if variance else None  # type: ignore[attr-defined]
             yield out
 
     def _need_variance(self) -> None:

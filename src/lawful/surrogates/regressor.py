@@ -5,9 +5,11 @@ decode step does not care. Columns of Z that are constant are known without fitt
 [1, y] comes back as 1. Tasks seen on the same rows with the same weights are fitted together when the regressor takes
 several outputs (its tag `target_tags.multi_output`), else by one clone for each column.
 
+A DataFrame reaches the regressor as the user gave it: names, categories and gaps in X are its own affair.
+
 Residuals are cross-validated: K-fold, shuffled, computed when first asked for, for tasks that are fitted together in one fit a
-fold. With fewer rows than folds each row is
-a fold; with a single row there is nothing to predict it from and its residual is 0, as for y minus its mean.
+fold. With fewer rows than folds each row is a fold; with a single row there is nothing to predict it from and its residual is
+0, as for y minus its mean.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from lawful.surrogates.base import Surrogate
-from lawful.tasks import Tasks
+from lawful.tasks import Tasks, as_floats, is_numeric, rows_of
 
 __all__ = ["RegressorSurrogate"]
 
@@ -48,7 +50,15 @@ class RegressorSurrogate(Surrogate):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    raw = True
+
+    @property
+    def allow_nan(self) -> bool:
+        """As the regressor says; what a pipeline does with gaps its first step must know, which cannot be asked."""
+        return isinstance(self.regressor, Pipeline) or bool(get_tags(self.regressor).input_tags.allow_nan)
+
     def fit_tasks(self, tasks: Tasks) -> Self:
+        X = tasks.inputs_of(self)
         self.constants_ = [np.where(np.all(z == z[:1], axis=0), z[0], np.nan) for z in tasks.Z]
         self.columns_ = []  # (task, column) of what each regressor learns
         for g in self._groups(tasks):
@@ -56,13 +66,13 @@ class RegressorSurrogate(Surrogate):
             self.columns_ += [[one] for one in varying] if not self._together else [varying] if varying else []
         jobs = [(c[0][0], np.stack([tasks.Z[t][:, j] for t, j in c], axis=1)) for c in self.columns_]
         self.regressors_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(self.regressor, tasks.X[tasks.rows[t]], Z, tasks.weights[t]) for t, Z in jobs
+            delayed(_fit)(self.regressor, rows_of(X, tasks.rows[t]), Z, tasks.weights[t]) for t, Z in jobs
         )
         self._tasks = tasks
         self._residuals: list[np.ndarray] | None = None
         return self
 
-    def predict_tasks(self, X: np.ndarray) -> list[np.ndarray]:
+    def predict_tasks(self, X: Any) -> list[np.ndarray]:
         self._check_fitted()
         out = [np.tile(constant, (X.shape[0], 1)) for constant in self.constants_]
         for columns, regressor in zip(self.columns_, self.regressors_):
@@ -80,7 +90,8 @@ class RegressorSurrogate(Surrogate):
                 # constant labels are known without fitting
                 if varying := [t for t in g if np.any(tasks.y[t] != tasks.y[t][0])]:
                     r, w = tasks.rows[g[0]], tasks.weights[g[0]]
-                    found = self._cross_validate(tasks.X[r], np.stack([tasks.y[t] for t in varying], axis=1), w)
+                    X = rows_of(tasks.inputs_of(self), r)
+                    found = self._cross_validate(X, np.stack([tasks.y[t] for t in varying], axis=1), w)
                     for t, residuals in zip(varying, found.T):
                         self._residuals[t] = residuals
         return list(self._residuals)
@@ -96,18 +107,18 @@ class RegressorSurrogate(Surrogate):
         if not hasattr(self, "regressors_"):
             raise NotFittedError("RegressorSurrogate is not fitted yet: it has no regressors; call fit_tasks first")
 
-    def _cross_validate(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _cross_validate(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         folds = list(KFold(min(self.cv, len(Y)), shuffle=True, random_state=self.random_state).split(X))
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(self.regressor, X[train], Y[train], weights[train]) for train, _ in folds
+            delayed(_fit)(self.regressor, rows_of(X, train), Y[train], weights[train]) for train, _ in folds
         )
         out = np.empty(Y.shape)
         for (_, test), regressor in zip(folds, fitted):
-            out[test] = Y[test] - _predict(regressor, X[test])
+            out[test] = Y[test] - _predict(regressor, rows_of(X, test))
         return out
 
 
-def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> Any:
+def _fit(regressor: Any, X: Any, Y: np.ndarray, weights: np.ndarray) -> Any:
     """A fitted clone; weights go along only when they say something."""
     target = Y[:, 0] if Y.shape[1] == 1 else Y
     if np.all(weights == weights[0]):
@@ -126,11 +137,18 @@ def _fit(regressor: Any, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> A
     return _fitted(regressor, X, target, **{key: weights})
 
 
-def _fitted(regressor: Any, X: np.ndarray, target: np.ndarray, **options: Any) -> Any:
+def _fitted(regressor: Any, X: Any, target: np.ndarray, **options: Any) -> Any:
     try:
         return clone(regressor).fit(X, target, **options)
+    except TypeError as error:
+        if "NAType" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(regressor).__name__} cannot be fitted: X contains NA (NaN); fill the gaps, drop those rows, or take a "
+            'regressor that allows them, such as HistGradientBoostingRegressor() or surrogate="auto"'
+        ) from error
     except (ValueError, FloatingPointError) as error:
-        size = float(np.abs(X).max())
+        size = 0.0 if hasattr(X, "iloc") and not all(is_numeric(X.iloc[:, j]) for j in range(X.shape[1])) else _size(X)
         if size < HUGE:
             raise
         raise ValueError(
@@ -139,7 +157,11 @@ def _fitted(regressor: Any, X: np.ndarray, target: np.ndarray, **options: Any) -
         ) from error
 
 
-def _predict(regressor: Any, X: np.ndarray) -> np.ndarray:
+def _size(X: Any) -> float:
+    return float(np.nanmax(np.abs(as_floats(X, "X")), initial=0.0))
+
+
+def _predict(regressor: Any, X: Any) -> np.ndarray:
     prediction = np.asarray(regressor.predict(X), dtype=float).reshape(X.shape[0], -1)
     if not np.isfinite(prediction).all():
         raise ValueError(

@@ -1,0 +1,348 @@
+"""Several surrogates, mixed by what their held-out predictions are worth: g_t(x) = sum_k w_tk g_tk(x).
+
+Nobody knows beforehand whether kernels, trees or a straight line will do best; held-out errors do. With e_k the held-out
+residuals of member k for one output (the same folds for all members) and G the mean of e e', a mixture with weights that sum to
+one errs by
+
+    w' G w,     w >= 0,  sum w = 1                                                   (stacking, Breiman 1996)
+
+Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
+data are clear and draws it towards the middle of what they allow where they are not. Averages of weights that cannot be
+negative are never quite zero for a member that adds nothing, so they are sharpened, w^1.5, which draws them towards the best
+member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum
+to one still do.
+
+Residuals are those of mixtures whose weights were found on the other folds. The variance at x grows with the disagreement of
+the members D(x) = sum_k w_k (g_k(x) - g(x))^2: squared residuals are regressed on it, a + b D(x) with a, b >= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.base import RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from lawful._array import to_numpy
+from lawful.folds import make_folds
+from lawful.surrogates.base import Fold, Surrogate
+from lawful.surrogates.encoders import Levels, Numbers
+from lawful.surrogates.regressor import RegressorSurrogate
+from lawful.surrogates.ridge import KernelRidge
+from lawful.tasks import Tasks, read_inputs, rows_of
+
+__all__ = ["Portfolio"]
+
+MANY = 200  # rows
+SAMPLES = 30  # bootstrap samples
+SHARPNESS = 1.5
+LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
+NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
+Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
+
+
+def kernel() -> Surrogate:
+    return KernelRidge()
+
+
+def trees() -> Surrogate:
+    """Small steps and small trees: the defaults of scikit-learn want thousands of rows."""
+    boosting = HistGradientBoostingRegressor(
+        learning_rate=0.05, max_iter=200, max_leaf_nodes=8, min_samples_leaf=5, l2_regularization=1.0, random_state=0
+    )
+    return RegressorSurrogate(make_pipeline(Levels(), boosting))
+
+
+def linear() -> Surrogate:
+    return RegressorSurrogate(make_pipeline(Numbers(), StandardScaler(), RidgeCV(np.logspace(-3, 4, 15))))
+
+
+MEMBERS: dict[str, Callable[[], Surrogate]] = {"kernel": kernel, "trees": trees, "linear": linear}
+
+
+class Portfolio(RegressorMixin, Surrogate):
+    """A mixture of surrogates, with weights for each output from held-out predictions. See the module's docstring.
+
+    Parameters
+    ----------
+    members : list of "kernel" (`KernelRidge()`), "trees" (boosted, scikit-learn's `HistGradientBoostingRegressor`), "linear"
+        (ridge regression), surrogates, and scikit-learn regressors or pipelines; None is the first three.
+    cv : number of folds whose held-out predictions decide, or a splitter or list of (train, test); "auto" is ten below 200
+        rows, else five.
+    random_state : draws the folds.
+
+    A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
+    for levels and gaps filled (`surrogates.encoders`).
+
+    Attributes
+    ----------
+    names_ (K names), weights_ (T, K), held_out_mse_ (T, K) of each member, members_ (fitted; None for those without weight).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from lawful.surrogates import Portfolio
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (80, 2))
+    >>> Y = np.c_[X[:, 0] > 0, 3 * X[:, 1]] + 0.01 * rng.standard_normal((80, 2))
+    >>> model = Portfolio(["linear", DecisionTreeRegressor(random_state=0)]).fit(X, Y)
+    >>> model.names_
+    ['linear', 'DecisionTreeRegressor']
+    >>> [model.names_[k] for k in model.weights_.argmax(axis=1)]
+    ['DecisionTreeRegressor', 'linear']
+    """
+
+    raw = True
+    judged = True  # `fit_tasks` may be given a judge of held-out predictions
+
+    def __init__(self, members: Any = None, cv: Any = "auto", random_state: Any = 0) -> None:
+        self.members = members
+        self.cv = cv
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ members
+
+    def _members(self) -> tuple[list[str], list[Surrogate]]:
+        given = list(MEMBERS) if self.members is None else self.members
+        if isinstance(given, str) or not isinstance(given, list | tuple) or not given:
+            raise ValueError(f"Portfolio(members={given!r}) will not do; give a list such as ['kernel', 'trees', Ridge()]")
+        names: list[str] = []
+        parts: list[Surrogate] = []
+        for member in given:
+            if isinstance(member, str) and member not in MEMBERS:
+                raise ValueError(
+                    f"Portfolio: unknown member {member!r}; {', '.join(map(repr, MEMBERS))} or a regressor would do"
+                )
+            if isinstance(member, type) or not (isinstance(member, str) or hasattr(member, "get_params")):
+                raise TypeError(f"Portfolio: member {member!r} will not do; give instances of surrogates or regressors")
+            part = MEMBERS[member]() if isinstance(member, str) else clone(member)
+            name = member if isinstance(member, str) else type(member).__name__
+            names.append(name if name not in names else f"{name} {sum(n.split(' ')[0] == name for n in names) + 1}")
+            parts.append(part if hasattr(part, "fit_tasks") else RegressorSurrogate(part))
+        return names, parts
+
+    @property
+    def allow_nan(self) -> bool:
+        return all(not member.raw or bool(member.allow_nan) for member in self._members()[1])
+
+    def _seen_by(self, member: Surrogate, tasks: Tasks) -> Tasks:
+        """The same tasks with inputs that the member can read."""
+        if self.encoder_ is None or member.raw:
+            return tasks
+        return replace(tasks, X=self.encoder_.transform(tasks.inputs_of(self)), frame=None)
+
+    def _inputs(self, member: Surrogate, X: Any) -> Any:
+        return X if self.encoder_ is None or member.raw else self.encoder_.transform(X)
+
+    # ------------------------------------------------------------------ the surrogate protocol
+
+    def fit_tasks(self, tasks: Tasks, judge: Judge | None = None) -> Self:
+        """`judge(folds, predictions (n, T), residuals)` gives (n,) losses of held-out rows, NaN for others: what the mixture
+        and its members alone are compared by, where given (after the decode, say)."""
+        self.names_, members = self._members()
+        given = tasks.inputs_of(self)
+        plain = tasks.frame is None and not np.isnan(to_numpy(tasks.X)).any()
+        self.encoder_ = None if plain else Numbers().fit(rows_of(given, tasks.seen))
+        labels, folds = tasks.plain(), self._folds(tasks)
+        P = self._held_out(members, labels, folds)
+        errors = errors_of(labels, P)
+        self.held_out_mse_ = np.array([(e**2 * share[:, None]).sum(axis=0) for e, share in errors])
+        self.weights_ = stack(errors)
+        if judge is not None and folds:
+            self.weights_ = self._judged(judge, labels, folds, P)
+        self._calibrate(labels, folds, P)
+        used = [bool(column.any()) for column in self.weights_.T]
+        self.members_ = [m.fit_tasks(self._seen_by(m, tasks)) if use else None for m, use in zip(members, used)]
+        return self
+
+    def _folds(self, tasks: Tasks) -> list[Fold]:
+        """None of them where no output has two observations."""
+        n = max(len(y) for y in tasks.y)
+        cv = (10 if n < MANY else 5) if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        if isinstance(cv, bool | str | float) or (isinstance(cv, int | np.integer) and cv < 2):
+            raise ValueError(f"Portfolio(cv={self.cv!r}) is no number of folds; give 2, 3, ..., 'auto', or folds of your own")
+        if n < 2:
+            return []
+        seen, observed = tasks.seen, tasks.weight > 0
+        if not isinstance(cv, int | np.integer):
+            return make_folds(cv, tasks.X, observed, tasks.output_names) or []
+        dealt = make_folds(min(int(cv), n), tasks.X[seen], observed[seen], tasks.output_names, self.random_state) or []
+        return [(seen[train], seen[test]) for train, test in dealt]
+
+    def _held_out(self, members: list[Surrogate], labels: Tasks, folds: list[Fold]) -> np.ndarray:
+        """(n, T, K) predictions of every member without the row's labels; NaN on rows that no fold holds out."""
+        P = np.full((labels.n_rows, len(labels), len(members)), np.nan)
+        if len(members) == 1 and not folds:
+            return P
+        for k, member in enumerate(members):
+            for part in member.held_out(self._seen_by(member, labels), folds):
+                for t, scores in enumerate(part.scores):
+                    P[part.rows, t, k] = scores[0][:, 0]
+        return P
+
+    def _judged(self, judge: Judge, labels: Tasks, folds: list[Fold], P: np.ndarray) -> np.ndarray:
+        """The mixture, unless a member alone is better by more than a standard error of the paired difference."""
+        K = P.shape[2]
+        tables = [self.weights_, *(np.tile(np.eye(K)[k], (len(labels), 1)) for k in range(K))]
+        losses = np.stack([judge(folds, mixed(P, table), residuals_of(labels, mixed(P, table))) for table in tables])
+        losses = losses[:, np.isfinite(losses).all(axis=0)]
+        if losses.shape[1] < 2:
+            return self.weights_
+        best = int(np.argmin(losses.mean(axis=1)))
+        gain = losses[0] - losses[best]
+        clear = gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
+        return tables[best] if clear else self.weights_
+
+    def _calibrate(self, labels: Tasks, folds: list[Fold], P: np.ndarray) -> None:
+        """Residuals of mixtures found on the other folds, and how they grow with the disagreement of the members."""
+        chosen, honest = self.weights_, np.full(P.shape[:2], np.nan)
+        single = bool((chosen.max(axis=1) == 1).all())
+        for _, test in folds:
+            others = P.copy()
+            others[test] = np.nan
+            table = chosen if single else stack(errors_of(labels, others))
+            honest[test] = mixed(P[test], table)
+        self._residuals = residuals_of(labels, honest)
+        apart = disagreement(P, chosen)
+        self._noise = np.zeros((len(labels), 2))  # a, b of each task
+        for t, (rows, r, w) in enumerate(zip(labels.rows, self._residuals, labels.weights)):
+            known = np.isfinite(apart[rows, t])
+            size, D = r[known] ** 2, apart[rows, t][known]
+            if known.sum() < 2 or not D.any():
+                self._noise[t, 0] = np.average(r**2, weights=w)
+                continue
+            root = np.sqrt(w[known] / w[known].sum())
+            unit = np.array([1.0, D.mean()])
+            self._noise[t] = nnls(np.stack([np.ones_like(D), D], axis=1) / unit * root[:, None], size * root)[0] / unit
+        self._error = np.array([np.average(r**2, weights=w) for r, w in zip(self._residuals, labels.weights)])
+
+    def predict_tasks(self, X: Any) -> list[np.ndarray]:
+        return self._mix(self._predictions(X))
+
+    def _predictions(self, X: Any) -> dict[int, list[np.ndarray]]:
+        """What every member with a weight says, by its number."""
+        check_is_fitted(self, "weights_")
+        used = [(k, member) for k, member in enumerate(self.members_) if member is not None]
+        return {k: [to_numpy(z) for z in member.predict_tasks(self._inputs(member, X))] for k, member in used}
+
+    def _mix(self, parts: dict[int, list[np.ndarray]]) -> list[np.ndarray]:
+        return [sum(self.weights_[t, k] * part[t] for k, part in parts.items()) for t in range(len(self.weights_))]
+
+    def variance(self, X: Any) -> np.ndarray:
+        """(m, T) in units of the held-out error; see the module's docstring. Of encodings other than labels: 1."""
+        parts = self._predictions(X)
+        out = np.ones((X.shape[0], len(self.weights_)))
+        for t, (a, b) in enumerate(self._noise):
+            if self._error[t] > 0 and parts[min(parts)][t].shape[1] <= 2:
+                P = np.stack([parts[k][t][:, -1] if k in parts else out[:, t] for k in range(len(self.names_))], axis=1)
+                out[:, t] = (a + b * disagreement(P[:, None], self.weights_[t : t + 1])[:, 0]) / self._error[t]
+        return out
+
+    def residuals(self) -> list[np.ndarray]:
+        """Held-out residuals of y, one array per task."""
+        check_is_fitted(self, "weights_")
+        return list(self._residuals)
+
+    # ------------------------------------------------------------------ alone, as a scikit-learn regressor
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """X (n, d), an array or a DataFrame; y (n,) or (n, T), NaN where an output was not observed."""
+        tasks = Tasks.read(self, X, y, sample_weight, self)
+        self._single = tasks.single
+        return self.fit_tasks(tasks)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """(m,) or (m, T); with `return_std` also the standard deviation of a new observation."""
+        check_is_fitted(self, "weights_")
+        X = read_inputs(self, X, self)[1]
+        mean = np.concatenate([z[:, -1:] for z in self.predict_tasks(X)], axis=1)
+        mean = mean[:, 0] if self._single else mean
+        if not return_std:
+            return mean
+        std = np.sqrt(self.variance(X) * self._error)
+        return mean, std[:, 0] if self._single else std
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.input_tags.allow_nan = self.allow_nan
+        return tags
+
+
+# ---------------------------------------------------------------------- weights
+
+
+def mixed(P: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n, T) of predictions (n, T, K) and weights (T, K)."""
+    return np.einsum("ntk,tk->nt", P, weights)
+
+
+def disagreement(P: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n, T) weighted variance of the members' predictions (n, T, K)."""
+    return np.einsum("ntk,tk->nt", (P - mixed(P, weights)[:, :, None]) ** 2, weights)
+
+
+def residuals_of(labels: Tasks, predictions: np.ndarray) -> list[np.ndarray]:
+    """y less its held-out prediction, task by task; less its mean on rows that were never held out."""
+    out = []
+    for t, (y, rows, w) in enumerate(zip(labels.y, labels.rows, labels.weights)):
+        found = predictions[rows, t]
+        out.append(y - np.where(np.isfinite(found), found, np.average(y, weights=w)))
+    return out
+
+
+def errors_of(labels: Tasks, P: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each task the held-out residuals (m, K) of all members, and the weights of those rows, which sum to one."""
+    out = []
+    for t, (y, rows, w) in enumerate(zip(labels.y, labels.rows, labels.weights)):
+        known = np.isfinite(P[rows, t]).all(axis=1)
+        out.append((y[known, None] - P[rows[known], t], w[known] / w[known].sum()))
+    return out
+
+
+def stack(errors: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """(T, K) weights of every output; those of an output with fewer than two held-out rows are the mean of the others."""
+    K = errors[0][0].shape[1]
+    known = np.array([len(e) > 1 for e, _ in errors])
+    table = np.full((len(errors), K), 1 / K)
+    for t in np.flatnonzero(known):
+        table[t] = bagged_weights(*errors[t])
+    if known.any():
+        table[~known] = table[known].mean(axis=0)
+    return table
+
+
+def bagged_weights(e: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(K,) mean over bootstrap samples of the weights that are best on each, sharpened, small ones dropped."""
+    n = len(e)
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=SAMPLES) * share  # (B, n)
+    counts = counts[counts.sum(axis=1) > 0]
+    found = np.mean([simplex_minimum((e * c[:, None]).T @ e / c.sum()) for c in counts], axis=0)
+    found = found**SHARPNESS / (found**SHARPNESS).sum()
+    found = np.where(found < NEGLIGIBLE, 0.0, found)
+    return found / found.sum()
+
+
+def simplex_minimum(G: np.ndarray) -> np.ndarray:
+    """The w of w' G w -> min, w >= 0, sum w = 1: non-negative least squares, |L' w|^2 and a heavy row for the sum."""
+    size = np.diagonal(G).min()
+    if not size > 0:  # a member without error
+        exact = (np.diagonal(G) <= 0).astype(float)
+        return exact / exact.sum()
+    # A member whose error is huge has no weight, and a bound on it keeps the others visible in double precision.
+    scale = np.sqrt(np.minimum(np.diagonal(G) / size, LARGEST) / np.diagonal(G))
+    values, vectors = np.linalg.eigh(G * np.outer(scale, scale))
+    heavy = 1e3 * np.sqrt(LARGEST)
+    A = np.concatenate([np.sqrt(np.maximum(values, 0))[:, None] * vectors.T, np.full((1, len(G)), heavy)])
+    w = nnls(A, np.concatenate([np.zeros(len(G)), [heavy]]))[0]
+    return w / w.sum()
