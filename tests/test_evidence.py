@@ -174,7 +174,7 @@ def test_noisy_labels_with_irrelevant_inputs():
 
 def test_predictions_are_linear_in_the_labels_and_averages_of_members():
     X, _, y = friedman(60, 1)
-    ridge = KernelRidge().fit(X, y)
+    ridge = KernelRidge(tune="evidence").fit(X, y)
     members = ridge.members_[0]
     assert len(members) > 1 and sum(m.weight for m in members) == pytest.approx(1)
     assert all(a.weight >= b.weight >= 1e-3 for a, b in pairwise(members))
@@ -193,7 +193,7 @@ def test_a_task_with_five_observations_has_the_length_scales_of_the_others():
     truth = np.sin(4 * X[:, :1]) * [1.0, 2.0]
     Y = truth + 0.05 * rng.standard_normal((80, 2))
     Y[5:, 1] = np.nan
-    one, other = (kernel.sigma / X.std(axis=0) for kernel in KernelRidge().fit(X, Y).kernels_)
+    one, other = (kernel.sigma / X.std(axis=0) for kernel in KernelRidge(tune="evidence").fit(X, Y).kernels_)
     assert one[0] < one[1:].min() / 3
     assert np.all(np.abs(np.log(other / one)) < np.log(20)) and other[0] < other[1:].min()
 
@@ -204,10 +204,10 @@ def test_outliers_do_not_bend_length_scales():
     ratios = []
     for seed in range(3):
         X, _, y = friedman(150, seed)
-        clean = np.mean((KernelRidge().fit(X, y).predict(new) - truth) ** 2)
+        clean = np.mean((KernelRidge(tune="evidence").fit(X, y).predict(new) - truth) ** 2)
         spoilt = y.copy()
         spoilt[[3, 70]] += [60.0, -60.0]
-        ridge = KernelRidge().fit(X, spoilt)
+        ridge = KernelRidge(tune="evidence").fit(X, spoilt)
         ratios.append(np.mean((ridge.predict(new) - truth) ** 2) / truth.var())
         relevant = ridge.kernel_.sigma[:5].max()
         assert relevant < ridge.kernel_.sigma[5:].max()
@@ -234,8 +234,8 @@ def test_weights_are_repetitions_and_have_no_scale():
     y = np.cos(X[:, 0]) + 0.1 * rng.standard_normal(40)
     w = rng.integers(1, 4, 40)
     rows = np.repeat(np.arange(40), w)
-    weighted, repeated = KernelRidge().fit(X, y, w), KernelRidge().fit(X[rows], y[rows])
-    scaled = KernelRidge().fit(X, y, 1000.0 * w)
+    weighted, repeated = KernelRidge(tune="evidence").fit(X, y, w), KernelRidge(tune="evidence").fit(X[rows], y[rows])
+    scaled = KernelRidge(tune="evidence").fit(X, y, 1000.0 * w)
     for other in (repeated, scaled):
         np.testing.assert_allclose(other.predict(X), weighted.predict(X), atol=1e-7)
 
@@ -245,7 +245,7 @@ def test_standard_deviations_are_calibrated():
     for seed in range(4):
         X, _, y = friedman(200, seed)
         new, _, labels = friedman(400, 50 + seed)
-        mean, std = KernelRidge().fit(X, y).predict(new, return_std=True)
+        mean, std = KernelRidge(tune="evidence").fit(X, y).predict(new, return_std=True)
         assert mean.shape == std.shape == (400,)
         inside.append(np.mean(np.abs(labels - mean) < 1.645 * std))
     assert 0.86 < np.mean(inside) < 0.94

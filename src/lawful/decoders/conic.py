@@ -165,7 +165,6 @@ class NewtonConic(Conic):
         T = C.n_tasks_
         return self._scaled((np.eye(T), np.zeros(T), []), C.cones(), size, T)[1] == "PrimalInfeasible"
 
-
     def _least(self, C: Any) -> np.ndarray:
         """A point at which the largest violation of affine relations is as small as it can be: a linear programme."""
         cones = [cone.row(0) for cone in C.cones()]
