@@ -169,13 +169,13 @@ def local(
     first_bend = np.zeros((len(bends), LANES))
     c, nu = np.zeros((T, LANES)), np.zeros((R, LANES))
     done, dead = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
-    good = np.zeros(LANES, dtype=np.bool_)
+    good, plain = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
     for begin in range(0, m, LANES):
         count = min(LANES, m - begin)
         curve[:] = 0.0
         for r in range(LANES):
             i = begin + min(r, count - 1)
-            done[r] = dead[r] = False
+            done[r] = dead[r] = plain[r] = False
             for t in range(T):
                 c[t, r] = start[i, t]
             for p in range(R):
@@ -217,7 +217,8 @@ def local(
             for e in range(len(bends) if step >= landing else 0):
                 entry = table[bends[e, 2]]
                 for r in range(LANES):
-                    K[at_bend[e], r] += entry[r]
+                    if not plain[r]:
+                        K[at_bend[e], r] += entry[r]
             for e in range(len(slopes)):
                 p, entry = slopes[e, 0], table[slopes[e, 2]]
                 for r in range(LANES):
@@ -257,7 +258,12 @@ def local(
                 for t in range(T + R):
                     if K[t, r] > 0.0:
                         positive += 1
-                same = positive == T
+                same = positive == T and not plain[r]
+                if positive != T and not plain[r]:  # no minimum ahead: a step with the Hessian of F alone, from here
+                    plain[r] = True
+                    finished = False
+                    continue
+                plain[r] = False
                 for p in range(R):
                     new = z[at_relation[p], r]
                     if p >= n_equal and live[p, r] and new < 0.0:

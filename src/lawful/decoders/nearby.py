@@ -100,8 +100,7 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
 def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float, landing: int = 0) -> tuple[Candidates, Array]:
     """Local solutions from one start for each row of F, and whether there can be nothing better."""
     xp = array_namespace(begin)
-    patience = 2 * QUICK if landing else 0
-    c, converged, iterations, nu, single = quickest(F, C, begin, scale, tol, QUICK, patience, landing)
+    c, converged, iterations, nu, single = quickest(F, C, begin, scale, tol, QUICK, 0, landing)
     c, extra, off, _ = put_back(C, c, scale, converged)
     if single is None:
         single = converged & (off <= tolerance(c))
