@@ -27,6 +27,7 @@ from lawful import (
     Pinball,
     PositiveSemidefinite,
     Product,
+    Reals,
     Rotations,
     Sphere,
     Square,
@@ -527,3 +528,25 @@ def test_a_variance_that_rounding_swallowed_is_no_infinite_weight():
             F = loss.objective(scores, [None] * 3, given)
             d = decode(F, PositiveSemidefinite(2, packed=True).fit(np.zeros((1, 3))))
             assert np.isfinite(F.center).all() and np.isfinite(d.value).all() and (d.status == "ok").all()
+
+
+def test_inequalities_that_take_no_part_bend_nothing():
+    """One output between several curved bounds, some of them contradictory along the way: the nearest point of a grid."""
+    law = ["-7.4 <= y1**2*x1 <= -0.1", "0.16 <= 0.568*y1**5 + y1**2 <= 0.35", "3/y1 <= -2.683"]
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(-1, -0.3, (60, 1)), rng.uniform(-3, 1, (60, 1))
+    d = project(w, Equations(law).fit(w, X), X=X, certificate=True)
+    grid = np.linspace(-1.3, -0.2, 200_001)[:, None]
+    f = 0.568 * grid**5 + grid**2
+    held = (f >= 0.16) & (f <= 0.35) & (3 / grid <= -2.683)
+    for i in range(60):
+        inside = (held & (grid**2 * X[i] >= -7.4) & (grid**2 * X[i] <= -0.1))[:, 0]
+        assert d.status[i] == "ok"
+        assert d.value[i] <= np.min((grid[inside] - w[i]) ** 2) + 1e-4
+
+
+def test_a_full_metric_that_is_not_definite_over_no_law_at_all():
+    Q = np.array([[[1.0, 0.0], [0.0, -1.0]], [[2.0, 0.1], [0.1, 1.0]]])
+    d = decode(QuadraticForm(Q, np.ones((2, 2))), Reals().fit(np.zeros((3, 2))))
+    assert d.status[1] == "ok" and np.isfinite(d.c).all()
+    np.testing.assert_allclose(d.c[1], 1.0)

@@ -266,6 +266,10 @@ def _evidence(call: Call, c: np.ndarray) -> Evidence:
         at(build(call.law.peeled(k), Handed()).fit(seen, outputs=call.names.outputs, inputs=call.names.inputs), call.X)
         for k in range(1, call.law.depth + 1)
     ]
+    inner = call.bound()  # as it was fitted: on a steep law other seeds may find another point, too far away
+    while hasattr(inner, "base_"):
+        inner = inner.base_
+        bases.append(inner)
     points = []
     objectives = [lawful.losses.Quadratic(np.ones_like(sane), sane)]
     if w is not None and w.ndim == 2:

@@ -202,6 +202,14 @@ def local(
                 for r in range(LANES):
                     size_of = reach[p, r] if reach[p, r] > 0.0 else 1.0
                     live[p, r] = p < n_equal or nu[p, r] + table[values[p], r] / size_of > 0.0
+            idle = False
+            for p in range(n_equal, R):
+                for r in range(LANES):
+                    if nu[p, r] != 0.0 and not live[p, r]:
+                        nu[p, r] = table[T + p, r] = 0.0
+                        idle = True
+            if idle:  # an inequality that takes no part bends nothing
+                evaluate(table, op, a, b, const, term, weight, first)
             K[:] = 0.0
             z[:] = 0.0
             for e in range(len(q_at)):
@@ -264,8 +272,13 @@ def local(
                     finished = False
                     continue
                 plain[r] = False
+                # Inequalities that cannot all hold pull with huge multipliers: begin again with the violated ones.
+                torn = False
+                for p in range(n_equal, R):
+                    if abs(z[at_relation[p], r]) * math.sqrt(reach[p, r]) > 1e6 * (near + 1e-3 * big):
+                        torn = True
                 for p in range(R):
-                    new = z[at_relation[p], r]
+                    new = 0.0 if torn and p >= n_equal else z[at_relation[p], r]
                     if p >= n_equal and live[p, r] and new < 0.0:
                         same = False
                     # Contradictory relations also come to rest, but not on the law.
@@ -276,7 +289,7 @@ def local(
                 for t in range(T):
                     c[t, r] += share * z[at_output[t], r]
                 iterations[i] = step + 1
-                if step >= landing and length <= tol * (near + 1e-3 * big) and same:
+                if step >= landing and length <= tol * (near + 1e-3 * big) and same and not torn:
                     done[r] = True
                 else:
                     finished = False

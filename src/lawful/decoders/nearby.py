@@ -64,6 +64,7 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
     everything = [found]
     directions = np.random.default_rng(0).standard_normal((ROUNDS, AROUND, T))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    directions *= ((0.5 + np.arange(AROUND)) / AROUND)[:, None] ** (1 / T)  # all over the ball, not on its border alone
     for ahead in directions:
         if open_.shape[0] == 0:
             break
@@ -100,7 +101,9 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
 def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float, landing: int = 0) -> tuple[Candidates, Array]:
     """Local solutions from one start for each row of F, and whether there can be nothing better."""
     xp = array_namespace(begin)
-    c, converged, iterations, nu, single = quickest(F, C, begin, scale, tol, QUICK, 0, landing)
+    # Undamped steps may cycle among inequalities, and a basin must not be lost to that.
+    patience = 2 * QUICK if landing and hasattr(C, "inequality") else 0
+    c, converged, iterations, nu, single = quickest(F, C, begin, scale, tol, QUICK, patience, landing)
     c, extra, off, _ = put_back(C, c, scale, converged)
     if single is None:
         single = converged & (off <= tolerance(c))

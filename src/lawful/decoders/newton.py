@@ -28,7 +28,7 @@ from lawful.decoders.base import (
     stack,
 )
 from lawful.decoders.nearby import QUICK, Candidates, join, lower, nearby, put_back, quickest
-from lawful.decoders.seeds import more_starts, pooled, rank_in_group, starts
+from lawful.decoders.seeds import POOLED, more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
@@ -73,7 +73,7 @@ class Newton(Decoder):
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
             scale = units(F)
-            if hasattr(F, "softened") and hasattr(C, "curvature") and not pooled(C):
+            if hasattr(F, "softened") and hasattr(C, "curvature") and C.n_tasks_ > POOLED:
                 return self._from_prediction(F, C, scale)
             return self._from_seeds(F, C, scale)
 

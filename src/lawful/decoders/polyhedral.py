@@ -18,7 +18,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
 from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
 from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
-from lawful.decoders.conic import NewtonConic
+from lawful.decoders.conic import Conic, NewtonConic
 from lawful.losses.objective import SAME, QuadraticForm
 
 CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
@@ -50,7 +50,7 @@ class Polyhedral(Decoder):
             d = self._convex(F, C, weights, same)
         else:
             rows, others = xp.nonzero(convex)[0], xp.nonzero(~convex)[0]
-            d = NewtonConic().solve(F.rows(others), C.rows(others), decode)
+            d = _general(F.rows(others), C.rows(others), decode)
             if rows.shape[0] == 0:
                 return d
             fields = {}
@@ -64,7 +64,7 @@ class Polyhedral(Decoder):
         if rest.shape[0] == 0:
             return d
         # Empty, or degenerate beyond what an active set can tell: the general decoders say which.
-        more = NewtonConic().solve(F.rows(rest), C.rows(rest), decode)
+        more = _general(F.rows(rest), C.rows(rest), decode)
         better = certified(more) | (more.residual < take_rows(d.residual, rest))
         rows = rest[better]
         return d.with_(**{name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS})
@@ -88,6 +88,12 @@ class Polyhedral(Decoder):
             part_F, part_C = (F, C) if m <= chunk else (F.rows(idx), C.rows(idx))
             found.append(finish(part_F, part_C, c, proven=solved, iterations=steps))
         return stack(found)
+
+
+def _general(F: Any, C: Any, decode: Decode) -> Decoding:
+    """By the decoders for convex sets of all kinds, and for objectives that are not."""
+    solver = Conic() if NewtonConic().missing(F, C) else NewtonConic()
+    return solver.solve(F, C, decode)
 
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:

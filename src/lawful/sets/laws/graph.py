@@ -150,7 +150,7 @@ class Graph:
     def freeze(self, draft: Draft) -> int:
         """The node whose value is the draft's."""
         if isinstance(draft, Product):
-            number = self._product(self._powers(draft.factors))
+            number = self._times_all(draft.factors)
             return number if draft.weight == 1.0 else self.node("sum", 0.0, ((number, draft.weight),))
         if draft.const == 0.0 and len(draft.terms) == 1:
             ((number, weight),) = draft.terms.items()
@@ -159,7 +159,7 @@ class Graph:
         return self.node("sum", draft.const + 0.0, tuple(sorted(draft.terms.items())))  # no signed zero
 
     def as_sum(self, draft: Draft) -> Sum:
-        return draft if isinstance(draft, Sum) else Sum(0.0, {self._product(self._powers(draft.factors)): draft.weight})
+        return draft if isinstance(draft, Sum) else Sum(0.0, {self._times_all(draft.factors): draft.weight})
 
     def _as_product(self, draft: Draft) -> Product:
         if isinstance(draft, Product):
@@ -177,6 +177,10 @@ class Graph:
             base, count = (node[1], node[2]) if node[0] == "pow" else (i, 1)
             powers[base] = powers.get(base, 0) + count * exponent
         return powers
+
+    def _times_all(self, factors: list[int]) -> int:
+        """The node of a product; mostly there is one factor."""
+        return factors[0] if len(factors) == 1 else self._product(self._powers(factors))
 
     def _product(self, powers: dict[int, int]) -> int:
         """One node, a balanced tree in a fixed order: a*b is b*a."""
@@ -242,11 +246,11 @@ class Graph:
         right = self._as_product(right)
         if right.weight == 0.0:  # 1/(0 * log(y1)): nowhere defined
             raise LawError("divides by zero")
-        below = self._product(self._powers(right.factors))
+        below = self._times_all(right.factors)
         if isinstance(left, Sum) and not left.terms:
             return self._weighted(Product(self.real(left.const / right.weight), [self.node("inv", below)]))
         left = self._as_product(left)
-        ratio = self.node("div", self._product(self._powers(left.factors)), below)
+        ratio = self.node("div", self._times_all(left.factors), below)
         return self._weighted(Product(self.real(left.weight / right.weight), [ratio]))
 
     def _weighted(self, draft: Product) -> Draft:
