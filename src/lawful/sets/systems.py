@@ -249,6 +249,7 @@ class CallableSystem:
     def count(self, kind: str) -> int:
         return self.sizes[kind]
 
+    @np.errstate(all="ignore")  # far outside its domain a function may be infinite
     def check(self, c: np.ndarray, X: np.ndarray | None) -> None:
         """Run once on a few points: shapes, finiteness, and the Jacobian against central differences."""
         for kind in KINDS:
