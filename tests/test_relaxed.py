@@ -277,3 +277,17 @@ def test_in_a_model_the_path_is_what_predict_returns():
 def test_bad_input(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("norm", ["euclidean", "objective"])
+def test_a_tube_around_a_tube_of_the_same_norm_is_one_tube(norm):
+    rng = np.random.default_rng(8)
+    points, weights = rng.standard_normal((40, 2)), rng.uniform(0.5, 2, (40, 2))
+    base = Equations("y1**2 + 4*y2**2 = 1")
+    one = Inflated(base, 0.35, norm).fit(points)
+    two = Inflated(Inflated(base, 0.1, norm), 0.25, norm).fit(points)
+    F = Quadratic(weights, weights * points)
+    d, e = decode(F, one), decode(F, two)
+    assert (d.status == e.status).all() and (d.status == "ok").all()
+    np.testing.assert_allclose(e.c, d.c, atol=1e-9)
+    np.testing.assert_allclose(e.law_residual, d.law_residual, atol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from copy import copy
 from functools import reduce
 from typing import Any
 
@@ -26,6 +27,7 @@ from lawful.decoders.base import (
 from lawful.decoders.enumeration import row_chunks
 from lawful.decoders.seeds import known
 from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.sets.relaxed import Inflated
 from lawful.sets.round import Ball
 
 
@@ -176,6 +178,10 @@ class Inflation(Decoder):
         xp = array_namespace(F.center)
         if C.delta == xp.inf:
             return finish(F, C, F.center)
+        if isinstance(C.base_, Inflated) and C.base_.norm == C.norm:  # a tube around a tube of the same norm is one tube
+            whole = copy(C)
+            whole.base_, whole.delta = C.base_.base_, C.delta + C.base_.delta
+            return self.solve(F, whole, decode)
         if hasattr(C.base_, "points_") and C.norm == "euclidean":
             width = C.base_.points_.shape[0] * (F.shape[1] if isinstance(F, QuadraticForm) else 1)
             chunks = row_chunks(F.shape[0], width, F.center)
