@@ -550,3 +550,12 @@ def test_a_full_metric_that_is_not_definite_over_no_law_at_all():
     d = decode(QuadraticForm(Q, np.ones((2, 2))), Reals().fit(np.zeros((3, 2))))
     assert d.status[1] == "ok" and np.isfinite(d.c).all()
     np.testing.assert_allclose(d.c[1], 1.0)
+
+
+def test_a_convex_set_far_from_predictions_and_labels_is_found():
+    """Matrices above 5580 in a box up to 5702, predictions near 0: in their units the set looked empty."""
+    C = Intersection([PositiveSemidefinite(1, floor=5580.0), Box(3135.0, 5702.0)])
+    d = project([[-0.0002], [1e-7], [6000.0]], C, certificate=True)
+    assert (d.status == "ok").all()
+    np.testing.assert_allclose(d.c[:, 0], [5580.0, 5580.0, 5702.0], rtol=1e-8)
+    assert (project([[1e-7]], C, certificate=True).status == "ok").all()

@@ -79,8 +79,8 @@ class Conic(Decoder):
         return finish(F, C, near, proven=xp.zeros_like(F.doubtful))
 
     def _row(self, problem: Any, cones: list[Cone], w: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, bool, int]:
-        """The answer of one row, in units of the prediction or, where these are too coarse for the set, of the labels."""
-        units = [float(np.max(np.abs(w))), float(np.max(size))]
+        """The answer of one row, in units of the prediction or, where these do not suit the set, of the labels, or its own."""
+        units = [float(np.max(np.abs(w))), float(np.max(size)), _size_of(cones)]
         total = 0
         c, solved = w, False
         for sigma in [unit for unit in units if unit > 0]:
@@ -161,9 +161,11 @@ class NewtonConic(Conic):
 
     def _empty(self, C: Any) -> bool:
         """Whether no point obeys C, which one plane between its parts proves: there is nothing to search for, then."""
-        size = float(np.max(np.abs(C.location_) + C.spread_))
-        T = C.n_tasks_
-        return self._scaled((np.eye(T), np.zeros(T), []), C.cones(), size, T)[1] == "PrimalInfeasible"
+        cones, T = C.cones(), C.n_tasks_
+        # In the units of the labels, and in those of the set, which may be far from them: it is empty in both or not at all.
+        sizes = {size for size in (float(np.max(np.abs(C.location_) + C.spread_)), _size_of(cones)) if size > 0}
+        problem = np.eye(T), np.zeros(T), []
+        return all(self._scaled(problem, cones, size, T)[1] == "PrimalInfeasible" for size in sizes)
 
     def _least(self, C: Any) -> np.ndarray:
         """A point at which the largest violation of affine relations is as small as it can be: a linear programme."""
@@ -175,6 +177,12 @@ class NewtonConic(Conic):
             np.r_[np.zeros(T), 1.0], np.c_[A, -np.ones(len(A))], b, bounds=[(None, None)] * T + [(0, None)], method="highs"
         )
         return found.x[:T] if found.status == 0 else C.location_
+
+
+def _size_of(cones: list[Cone]) -> float:
+    """How large the points of a set are, as far as its cones tell."""
+    own = [float(np.abs(c.offset).max(initial=0.0)) / (float(np.abs(c.matrix).max(initial=0.0)) or 1.0) for c in cones]
+    return max(own, default=0.0)
 
 
 def _cone(kind: str, size: int) -> Any:
