@@ -164,7 +164,7 @@ class NewtonConic(Conic):
         cones, T = C.cones(), C.n_tasks_
         # In the units of the labels, and in those of the set, which may be far from them: it is empty in both or not at all.
         sizes = {size for size in (float(np.max(np.abs(C.location_) + C.spread_)), _size_of(cones)) if size > 0}
-        problem = np.eye(T), np.zeros(T), []
+        problem: Any = (np.eye(T), np.zeros(T), [])
         return all(self._scaled(problem, cones, size, T)[1] == "PrimalInfeasible" for size in sizes)
 
     def _least(self, C: Any) -> np.ndarray:

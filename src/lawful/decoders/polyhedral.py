@@ -19,9 +19,11 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
 from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
 from lawful.decoders.conic import Conic, NewtonConic
+from lawful.decoders.seeds import known
 from lawful.losses.objective import SAME, QuadraticForm
 
 CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
+KEPT = 8  # factors for different weights
 FLAT = 1e-13  # curvature below this fraction of the largest counts as none
 
 
@@ -73,7 +75,7 @@ class Polyhedral(Decoder):
         w = F.center
         m, T = w.shape
         law = _Law.of(C, w)
-        shared = _Shared(law, weights[0, ...]) if same and law.A.ndim == law.G.ndim == 2 else None
+        shared = _shared(C, law, weights[0, ...]) if same and law.A.ndim == law.G.ndim == 2 else None
         R = law.G.shape[-2]
         cells = 2 * (R + T) if shared else 8 * (R**2 + 3 * (law.A.shape[-2] + R) * T + T * T)
         chunk = max(64, CELLS // cells)
@@ -140,6 +142,19 @@ class _Law(NamedTuple):
 
     def rows(self, idx: Array) -> _Law:
         return _Law(*(take_rows(v, idx) if v.ndim == rank else v for v, rank in zip(self, (3, 2, 3, 2))))
+
+
+def _shared(C: Any, law: _Law, weights: Array) -> _Shared:
+    """Kept for the next batch, as long as the set is fitted as it is and the weights are the same."""
+    if C.depends_on_x:
+        return _Shared(law, weights)
+    kept = known(C, "shared", lambda C: {})
+    key = to_numpy(weights).astype(np.float64).tobytes()
+    if key not in kept:
+        if len(kept) >= KEPT:
+            kept.clear()
+        kept[key] = _Shared(law, weights)
+    return kept[key]
 
 
 class _Shared:

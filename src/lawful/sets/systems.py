@@ -123,6 +123,9 @@ class CompiledSystem:
     # ------------------------------------------------------------------ values and derivatives
 
     def values(self, kind: str, c: Array, X: Array | None) -> Array:
+        if type(c) is np.ndarray and self._plain is not None and c.dtype.kind == "f" and np.isfinite(c).all():
+            A, b, _, _ = self._plain[kind]
+            return c @ A.astype(c.dtype, copy=False) + b.astype(c.dtype, copy=False)
         return self._program(kind, 0)(c, X)
 
     def jacobian(self, kind: str, c: Array, X: Array | None) -> Array:
@@ -133,16 +136,18 @@ class CompiledSystem:
 
     def terms(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the terms of each relation at c, which are the larger part of `scales` and quickly known."""
-        if self.affine[kind].all() and not self.depends_on_x:
-            A, b = self._plain[kind]
+        if self._plain is not None:
+            _, _, A, b = self._plain[kind]
             return abs(c) @ like(A, c) + like(b, c)
         return self._program(kind, TERMS)(c, X)
 
     @cached_property
-    def _plain(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """|A|' and |b| of the affine relations, where the inputs do not enter."""
+    def _plain(self) -> dict[str, tuple[np.ndarray, ...]] | None:
+        """A', b, |A|', |b| of a law that is affine, and free of inputs, throughout; None for any other."""
+        if self.depends_on_x or not all(affine.all() for affine in self.affine.values()):
+            return None
         parts = {kind: self.affine_part(kind) for kind in KINDS if self.count(kind)}
-        return {kind: (np.abs(A).T, np.abs(b)) for kind, (A, b) in parts.items()}
+        return {kind: (A.T.copy(), b, np.abs(A).T.copy(), np.abs(b)) for kind, (A, b) in parts.items()}
 
     def scales(self, kind: str, c: Array, X: Array | None) -> Array:
         """(m, P) the size of the terms of each relation at c: see `laws.sizes`."""
