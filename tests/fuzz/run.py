@@ -254,8 +254,12 @@ def run(n: int, seed: int, jobs: int = 1, limit: float = 10.0, seconds: float = 
     try:
         while report.calls < n and report.seconds < seconds:
             for worker in workers:
-                if (done := worker.hear()) is not None:
-                    report.add(*done)
+                if (done := worker.hear()) is None:
+                    continue
+                report.add(*done)
+                for verdict in done[1] if progress else ():
+                    for kind, detail in verdict.failures:  # at once: a long run may be ended early
+                        print(f"{kind}: case {done[0]}, call {verdict.call}: {verdict.law}: {detail}", file=sys.stderr)
             report.seconds = time.monotonic() - began
             if progress and time.monotonic() - shown > 30:
                 shown = time.monotonic()

@@ -18,7 +18,7 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful._small import add_diagonal, peak, positive_definite, total
-from lawful.decoders.lagrange import plan_of, solve
+from lawful.decoders.lagrange import Plan, plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.losses.objective import Quadratic, QuadraticForm
 from lawful.sets.base import tolerance
@@ -29,6 +29,7 @@ from lawful.sets.systems import CompiledSystem
 QUICK = 20  # steps from one start: whoever needs more gets others
 ROUNDED = 1e-12  # of the scale of a law: no need to go back any closer
 AROUND, ROUNDS = 8, 6  # starts in a round
+SLOW = 2  # rounds, where there is no compiled code
 LANDING = 4  # first steps from such a start, which only go to the law
 ENOUGH = 12  # starts that came to an end without finding anything new
 CLEAR = 0.5  # of the curvature of F must be left in L, where it is only looked at in some points
@@ -62,7 +63,8 @@ def nearby(F: Any, C: Any, scale: Array, tol: float) -> tuple[Candidates, Array]
     hits = xp.astype(good, xp.int64)
     open_ = everyone[~settled]
     everything = [found]
-    directions = np.random.default_rng(0).standard_normal((ROUNDS, AROUND, T))
+    # Without compiled code a start costs a hundred times as much.
+    directions = np.random.default_rng(0).standard_normal((ROUNDS if plan_for(F, C, w) else SLOW, AROUND, T))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
     directions *= ((0.5 + np.arange(AROUND)) / AROUND)[:, None] ** (1 / T)  # all over the ball, not on its border alone
     for ahead in directions:
@@ -113,6 +115,14 @@ def descend(F: Any, C: Any, rows: Array, begin: Array, scale: Array, tol: float,
     return Candidates(rows, c, converged, iterations + extra, off), single
 
 
+def plan_for(F: Any, C: Any, c: Array) -> Plan | None:
+    """What compiled code needs to know about C; None where there is no such code for this pair."""
+    full = isinstance(F, QuadraticForm)
+    compiled = isinstance(C, Equations) and isinstance(C.system_, CompiledSystem) and type(c) is np.ndarray
+    convex = full or (isinstance(F, Quadratic) and bool(array_namespace(c).all(F.a > 0)))
+    return plan_of(C.system_, full) if compiled and convex and c.dtype == np.float64 else None
+
+
 def quickest(
     F: Any, C: Any, begin: Array, scale: Array, tol: float, max_iter: int, patience: int, landing: int = 0
 ) -> tuple[Array, Array, Array, Array, Array | None]:
@@ -120,11 +130,7 @@ def quickest(
 
     Those it leaves are searched by steps that never go uphill, at most `patience` of them. One basin is None if not known.
     """
-    xp = array_namespace(begin)
-    full = isinstance(F, QuadraticForm)
-    compiled = isinstance(C, Equations) and isinstance(C.system_, CompiledSystem) and type(begin) is np.ndarray
-    convex = full or (isinstance(F, Quadratic) and bool(xp.all(F.a > 0)))
-    plan = plan_of(C.system_, full) if compiled and convex and begin.dtype == np.float64 else None
+    plan, full = plan_for(F, C, begin), isinstance(F, QuadraticForm)
     if plan is None:
         if landing:
             begin, _ = restore(C, begin, scale, tol=1e-3, max_iter=2 * landing)

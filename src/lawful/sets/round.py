@@ -85,6 +85,8 @@ class _Round(ConstraintSet):
     center_: np.ndarray
     level_: float
 
+    quadratic = True
+
     def _set_geometry(self, axes: Any, center: Any, level: float) -> None:
         name = type(self).__name__
         self.axes_ = per_task(name, "axes", axes, self.n_tasks_)

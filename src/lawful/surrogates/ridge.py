@@ -59,9 +59,8 @@ class KernelRidge(RegressorMixin, Surrogate):
     lam : "auto" (for each task, tuned), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the paper's theorems, one
         number, or one per task.
     tune : what chooses length scales, and lambda with them. "loo": the leave-one-out error (see `tuning`). "evidence": the
-        likelihood of the labels under a Gaussian process, whose posterior mean the ridge is (see `evidence`, `scoring`,
-        `averaging`), which is the better judge where labels are noisy. A lambda beside a kernel without anything to tune is
-        chosen by leave-one-out.
+        likelihood of the labels under a Gaussian process, whose posterior mean the ridge is (see `evidence`), which is the
+        better judge where labels are noisy. A lambda beside a kernel without anything to tune is chosen by leave-one-out.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
         constants, to which predictions return far from the data (the mean of a cloud of outputs, say).
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
