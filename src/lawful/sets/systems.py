@@ -117,7 +117,9 @@ class CompiledSystem:
             if program.uses("x") and X is not None:
                 parts.append(program(like(np.zeros((X.shape[0], self.n_outputs)), X), X))
             else:
-                parts.append(program(np.zeros((1, self.n_outputs)), None)[0, ...])
+                parts.append(
+                    program(np.zeros((1, self.n_outputs)), None)[0, ...].copy()
+                )  # a constant is a view that nobody may write
         return parts[0], parts[1]
 
     # ------------------------------------------------------------------ values and derivatives
