@@ -122,8 +122,6 @@ def substitute(K, column, row, inverse, z):
     """K^-1 z in place, for z in the order of elimination."""
     n = len(column) - 1
     for j in range(n):
-        for r in range(LANES):
-            z[j, r] *= 1.0
         for e in range(column[j], column[j + 1]):
             to, entry = z[row[e - n]], K[e]
             for r in range(LANES):
@@ -136,6 +134,38 @@ def substitute(K, column, row, inverse, z):
             down, entry = z[row[e - n]], K[e]
             for r in range(LANES):
                 z[j, r] -= entry[r] * inverse[j, r] * down[r]
+
+
+@njit(cache=True, nogil=True)
+def bend(K, table, bends, at_bend, plain):
+    """K + the Hessian of nu . g, for rows that are not to be plain."""
+    for e in range(len(bends)):
+        entry = table[bends[e, 2]]
+        for r in range(LANES):
+            if not plain[r]:
+                K[at_bend[e], r] += entry[r]
+
+
+@njit(cache=True, nogil=True)
+def border(K, table, slopes, at_slope, at_relation, live, reach):
+    """The rows of the relations: their gradients and a ridge, or nu_p = 0 where they take no part."""
+    for e in range(len(slopes)):
+        p, entry = slopes[e, 0], table[slopes[e, 2]]
+        for r in range(LANES):
+            if live[p, r]:
+                K[at_slope[e], r] += entry[r]
+    for p in range(len(at_relation)):
+        for r in range(LANES):
+            K[at_relation[p], r] = -RIDGE * reach[p, r] - 1e-300 if live[p, r] else -1.0
+
+
+@njit(cache=True, nogil=True)
+def positive_pivots(K, n, r):
+    count = 0
+    for j in range(n):
+        if K[j, r] > 0.0:
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -169,7 +199,7 @@ def local(
     first_bend = np.zeros((len(bends), LANES))
     c, nu = np.zeros((T, LANES)), np.zeros((R, LANES))
     done, dead = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
-    good, plain = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
+    good, plain, nobody = np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_), np.zeros(LANES, dtype=np.bool_)
     for begin in range(0, m, LANES):
         count = min(LANES, m - begin)
         curve[:] = 0.0
@@ -222,23 +252,13 @@ def local(
                     z[at_output[t], r] -= q[i, e] * (c[s, r] - w[i, s])
                     if t != s:
                         z[at_output[s], r] -= q[i, e] * (c[t, r] - w[i, t])
-            for e in range(len(bends) if step >= landing else 0):
-                entry = table[bends[e, 2]]
-                for r in range(LANES):
-                    if not plain[r]:
-                        K[at_bend[e], r] += entry[r]
-            for e in range(len(slopes)):
-                p, entry = slopes[e, 0], table[slopes[e, 2]]
-                for r in range(LANES):
-                    if live[p, r]:
-                        K[at_slope[e], r] += entry[r]
+            if step >= landing:
+                bend(K, table, bends, at_bend, plain)
+            border(K, table, slopes, at_slope, at_relation, live, reach)
             for p in range(R):
                 for r in range(LANES):
                     if live[p, r]:
-                        K[at_relation[p], r] = -RIDGE * reach[p, r] - 1e-300
                         z[at_relation[p], r] = -table[values[p], r]
-                    else:
-                        K[at_relation[p], r] = -1.0
             factorise(K, column, target, inverse, lane)
             substitute(K, column, row, inverse, z)
             finished = True
@@ -262,12 +282,9 @@ def local(
                     continue
                 big += 1e-8 * far + 1e-300
                 share = 1.0 if length <= 4.0 * big else 4.0 * big / length
-                positive = 0
-                for t in range(T + R):
-                    if K[t, r] > 0.0:
-                        positive += 1
-                same = positive == T and not plain[r]
-                if positive != T and not plain[r]:  # no minimum ahead: a step with the Hessian of F alone, from here
+                minimum = positive_pivots(K, T + R, r) == T
+                same = minimum and not plain[r]
+                if not minimum and not plain[r]:  # no minimum ahead: a step with the Hessian of F alone, from here
                     plain[r] = True
                     finished = False
                     continue
@@ -347,40 +364,22 @@ def local(
                 for e in range(len(q_at)):
                     for r in range(LANES):
                         K[at_q[e], r] += (1.0 - least) * q[begin + min(r, count - 1), e]
-                for e in range(len(bends)):
-                    entry = table[bends[e, 2]]
-                    for r in range(LANES):
-                        K[at_bend[e], r] += entry[r]
-                for e in range(len(slopes)):
-                    p, entry = slopes[e, 0], table[slopes[e, 2]]
-                    for r in range(LANES):
-                        if live[p, r]:
-                            K[at_slope[e], r] += entry[r]
-                for p in range(R):
-                    for r in range(LANES):
-                        K[at_relation[p], r] = -RIDGE * reach[p, r] - 1e-300 if live[p, r] else -1.0
+                bend(K, table, bends, at_bend, nobody)
+                border(K, table, slopes, at_slope, at_relation, live, reach)
                 factorise(K, column, target, inverse, lane)
                 for r in range(LANES):
-                    positive = 0
-                    for t in range(T + R):
-                        if K[t, r] > 0.0:
-                            positive += 1
-                    if positive != T:
+                    if positive_pivots(K, T + R, r) != T:
                         good[r] = False
                 continue
             B[:] = 0.0
             for e in range(len(q_at)):
                 for r in range(LANES):
                     B[h_at_q[e], r] += (1.0 - least) * q[begin + min(r, count - 1), e]
-            for e in range(len(bends)):
-                entry = table[bends[e, 2]]
-                for r in range(LANES):
-                    B[h_at_bend[e], r] += entry[r]
+            bend(B, table, bends, h_at_bend, nobody)
             factorise(B, h_column, h_target, pivots, lane)
-            for t in range(T):
-                for r in range(LANES):
-                    if not (B[t, r] > 0.0):
-                        good[r] = False
+            for r in range(LANES):
+                if positive_pivots(B, T, r) != T:
+                    good[r] = False
         for r in range(count):
             i = begin + r
             converged[i], single[i] = done[r], good[r]
