@@ -159,3 +159,23 @@ def test_round_sets_in_a_metric_graded_over_fifteen_orders(solid):
     left = np.abs(slope - along * normal).max(axis=1)
     outside = C.residual(w) > 0 if solid else np.ones(m, bool)
     assert (left[outside] <= 1e-6 * np.abs(slope).max(axis=1)[outside]).all()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_rows_with_weights_that_differ_only_in_a_light_output_are_not_the_same(full):
+    """An output in a large unit has a tiny weight; that it is tiny in both rows does not make them alike."""
+    unit = np.array([1e-12, 1e11])
+    Q = np.array([[[1.0, 0.7], [0.7, 2.0]], [[1.0, 0.7], [0.7, 1.0]], [[1.0, 0.0], [0.0, 3.0]]]) / unit / unit[:, None]
+    w = np.array([[5.0, -1.0]] * 3) * unit
+    C = Equations(f"y1/{unit[0]} + 0.5*y2/{unit[1]} = 1.2").fit(w)
+    diagonal = np.diagonal(Q, axis1=1, axis2=2)
+    F = QuadraticForm(Q, w) if full else Quadratic(diagonal, diagonal * w)
+    together = decode(F, C)
+    assert isinstance(choose(F, C), Polyhedral) and (together.status == "ok").all()
+    for i in range(3):
+        alone = decode(F.rows(np.array([i])), C)
+        np.testing.assert_allclose(together.c[i] / unit, alone.c[0] / unit, rtol=1e-9)
+    ones = np.ones(2)
+    plain = QuadraticForm(Q * unit * unit[:, None], w / unit) if full else Quadratic(diagonal * unit**2, diagonal * w * unit)
+    same = decode(plain, Equations("y1 + 0.5*y2 = 1.2").fit(w / unit * ones))
+    np.testing.assert_allclose(together.c / unit, same.c, rtol=1e-7)

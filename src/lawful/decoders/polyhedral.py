@@ -133,21 +133,26 @@ def _general(F: Any, C: Any, decode: Decode) -> Decoding:
 
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:
-    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same."""
+    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same.
+
+    Outputs have units of their own: what is flat, or the same, is judged relative to the weight of each.
+    """
     if isinstance(F, QuadraticForm):
         xp = array_namespace(F.Q)
-        top = xp.max(abs(xp.linalg.diagonal(F.Q)), axis=1)
-        Q = F.Q / xp.where(top > 0, top, xp.ones_like(top))[:, None, None]
-        same = bool(xp.all(abs(Q - Q[:1, ...]) <= SAME))
-        values = xp.linalg.eigvalsh(Q[:1, ...] if same else Q)
+        diagonal = xp.linalg.diagonal(F.Q)
+        top = xp.max(abs(diagonal), axis=1)
+        top = xp.where(top > 0, top, xp.ones_like(top))
+        Q, root = F.Q / top[:, None, None], xp.sqrt(abs(diagonal) / top[:, None])
+        same = bool(xp.all(abs(Q - Q[:1, ...]) <= SAME * root[:1, :, None] * root[:1, None, :]))
+        root = xp.where(root > 0, root, xp.ones_like(root))
+        values = xp.linalg.eigvalsh((Q / (root[:, :, None] * root[:, None, :]))[: 1 if same else None, ...])
         return Q, xp.broadcast_to((values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0), top.shape), same
     xp = array_namespace(F.a)
     if bool(xp.all(F.a[:1, :] > 0)) and bool(xp.all(F.a == F.a[:1, :])):
-        first = F.a[:1, :] / xp.max(F.a[:1, :])
-        return xp.broadcast_to(first, F.shape), xp.broadcast_to(xp.all(first > FLAT, axis=1), F.shape[:1]), True
+        return xp.broadcast_to(F.a[:1, :] / xp.max(F.a[:1, :]), F.shape), xp.ones_like(F.doubtful), True
     top = xp.max(F.a, axis=1)
     a = F.a / xp.where(top > 0, top, xp.ones_like(top))[:, None]
-    return a, xp.all(a > FLAT, axis=1), bool(xp.all(abs(a - a[:1, :]) <= SAME))
+    return a, xp.all(a > 0, axis=1), bool(xp.all(abs(a - a[:1, :]) <= SAME * abs(a[:1, :])))
 
 
 class _Law(NamedTuple):
