@@ -101,7 +101,12 @@ def _general(F: Any, C: Any, decode: Decode) -> Decoding:
 def _weights(F: Any) -> tuple[Array, Array, bool]:
     """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same."""
     if isinstance(F, QuadraticForm):
-        xp = array_namespace(F.Q)
+        xp = array_namespace(F.w)
+        if F.shared is not None:
+            Q = F.shared / xp.max(abs(xp.linalg.diagonal(F.shared)))
+            values = xp.linalg.eigvalsh(Q)
+            convex = xp.broadcast_to((values[:1] > FLAT * values[-1:]) & (values[:1] > 0), F.shape[:1])
+            return xp.broadcast_to(Q, (F.shape[0], *Q.shape)), convex, True
         top = xp.max(abs(xp.linalg.diagonal(F.Q)), axis=1)
         Q = F.Q / xp.where(top > 0, top, xp.ones_like(top))[:, None, None]
         same = bool(xp.all(abs(Q - Q[:1, ...]) <= SAME))

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of, take_rows, to_numpy
+from lawful._array import Array, array_namespace, device_of, take_rows
 from lawful._small import dot, solve_many, total
+from lawful.losses._derivatives import label_range, majoriser, second
 
 TINY = 1e-8  # a_t(x) is about 1 near the data; below this b_t(x)/a_t(x) is rounding noise
 
@@ -175,17 +176,34 @@ class Quadratic:
 
 
 class QuadraticForm:
-    """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric."""
+    """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric.
+
+    Or Q (T, T), `shared` by all rows: what needs one factorisation for all of them then gets by with one, and Q is made into m
+    matrices only for those who ask for it.
+    """
 
     def __init__(
         self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, weights: Array | None = None
     ) -> None:
         xp = array_namespace(Q, w)
-        self.Q, self.w = Q, w
+        self.w = w
+        self.shared = Q if Q.ndim == 2 else None
+        if self.shared is None:
+            self.Q = Q
         self.unit = xp.eye(w.shape[1], dtype=w.dtype, device=device_of(w)) if unit is None else unit
         self.weights = xp.ones_like(w) if weights is None else weights  # a_t(x), before the metric
         self.shape: tuple[int, int] = w.shape
         self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool, device=device_of(w)) if doubtful is None else doubtful
+
+    @cached_property
+    def Q(self) -> Array:
+        xp = array_namespace(self.w)
+        return self.shared + xp.zeros((self.shape[0], 1, 1), dtype=self.w.dtype, device=device_of(self.w))
+
+    @property
+    def form(self) -> Array:
+        """Q as it was given, (m, T, T) or (T, T)."""
+        return self.Q if self.shared is None else self.shared
 
     @property
     def center(self) -> Array:
@@ -197,11 +215,13 @@ class QuadraticForm:
 
     def weigh(self, r: Array) -> Array:
         """Q r."""
+        if self.shared is not None:
+            return r @ self.shared
         return (self.Q @ r[:, :, None])[:, :, 0]
 
     def value(self, c: Array) -> Array:
         r = c - self.w
-        return array_namespace(c).sum(r * self.weigh(r), axis=1)
+        return dot(r, self.weigh(r))
 
     def gradient(self, c: Array) -> Array:
         return 2 * self.weigh(c - self.w)
@@ -247,8 +267,8 @@ class QuadraticForm:
         return QuadraticForm(square, w, self.doubtful, unit, weights)
 
     def rows(self, idx: Array) -> QuadraticForm:
-        parts = (take_rows(self.Q, idx), take_rows(self.w, idx), take_rows(self.doubtful, idx))
-        return QuadraticForm(*parts, self.unit, take_rows(self.weights, idx))
+        Q = take_rows(self.Q, idx) if self.shared is None else self.shared
+        return QuadraticForm(Q, *(take_rows(v, idx) for v in (self.w, self.doubtful)), self.unit, take_rows(self.weights, idx))
 
     def softened(self, K: Array) -> Softened:
         """As for `Quadratic`; K (m, T) or (m, T, T) positive definite."""
@@ -270,10 +290,10 @@ class QuadraticForm:
         return self.recentred(self.w - r)
 
     def recentred(self, w: Array) -> QuadraticForm:
-        return QuadraticForm(self.Q, w, self.doubtful, self.unit, self.weights)
+        return QuadraticForm(self.form, w, self.doubtful, self.unit, self.weights)
 
     def over(self, C: Any) -> Array:
-        return C.project_form(self.Q, self.w)
+        return C.project_form(self.form, self.w)
 
     def isotropic(self, any_sign: bool = False) -> Array:
         xp = array_namespace(self.Q)
@@ -303,7 +323,9 @@ class Objective:
         xp = array_namespace(self.scores[0])
         a = xp.stack([xp.sum(s, axis=1) for s in self.scores], axis=1)
         b = xp.stack([s @ y for s, y in zip(self.scores, self.atoms)], axis=1)
-        low, high = (xp.stack([edge(y) + side * _range(y) for y in self.atoms]) for edge, side in ((xp.min, -1), (xp.max, 1)))
+        low, high = (
+            xp.stack([edge(y) + side * label_range(y) for y in self.atoms]) for edge, side in ((xp.min, -1), (xp.max, 1))
+        )
         return xp.clip(positive_part_center(a, b), low[None, :], high[None, :])
 
     def _columns(self, c: Array, what: str) -> list[Array]:
@@ -347,7 +369,8 @@ class SmoothObjective(Objective):
     def rounded(self, width: float) -> SmoothObjective:
         """The same with corners rounded off over `width` times the range of each task's labels."""
         losses = [
-            loss.rounded(width * _range(y)) if hasattr(loss, "rounded") else loss for loss, y in zip(self.losses, self.atoms)
+            loss.rounded(width * label_range(y)) if hasattr(loss, "rounded") else loss
+            for loss, y in zip(self.losses, self.atoms)
         ]
         return SmoothObjective(losses, self.scores, self.atoms, self.doubtful)
 
@@ -362,7 +385,7 @@ class SmoothObjective(Objective):
         """
         xp = array_namespace(c)
         columns = [
-            xp.sum(xp.where(s > 0, s, xp.zeros_like(s)) * _majoriser(loss, c[:, t, None], y[None, :], _range(y)), axis=1)
+            xp.sum(xp.where(s > 0, s, xp.zeros_like(s)) * majoriser(loss, c[:, t, None], y[None, :], label_range(y)), axis=1)
             for t, (loss, s, y) in enumerate(zip(self.losses, self.scores, self.atoms))
         ]
         return xp.stack(columns, axis=1)
@@ -371,29 +394,7 @@ class SmoothObjective(Objective):
         """(m, T) second derivatives, of either sign; there are no mixed ones."""
         xp = array_namespace(c)
         columns = [
-            xp.sum(s * _second(loss, c[:, t, None], y[None, :], _range(y)), axis=1)
+            xp.sum(s * second(loss, c[:, t, None], y[None, :], label_range(y)), axis=1)
             for t, (loss, s, y) in enumerate(zip(self.losses, self.scores, self.atoms))
         ]
         return xp.stack(columns, axis=1)
-
-
-def _range(atoms: Array) -> float:
-    """The range of a task's labels, or their size when they are all the same."""
-    values = np.asarray(to_numpy(atoms), dtype=float)
-    return float(values.max() - values.min()) or float(np.abs(values).max()) or 1.0
-
-
-def _second(loss: Any, c: Array, y: Array, size: float) -> Array:
-    """The second derivative of a loss in c: its own, or a difference of the first."""
-    if hasattr(loss, "second"):
-        return loss.second(c, y)
-    h = 1e-5 * size
-    return (loss.derivative(c + h, y) - loss.derivative(c - h, y)) / (2 * h)
-
-
-def _majoriser(loss: Any, c: Array, y: Array, size: float) -> Array:
-    if hasattr(loss, "curvature"):
-        return loss.curvature(c, y)
-    found = _second(loss, c, y, size)
-    xp = array_namespace(found)
-    return xp.where(found > 1e-6 / size**2, found, xp.full_like(found, 1e-6 / size**2))

@@ -121,8 +121,11 @@ class _Round(ConstraintSet):
         axes, center = like(self.axes_, w), like(self.center_, w)
         H = axes[:, None] * Q * axes[None, :]
         values, V = xp.linalg.eigh((H + xp.matrix_transpose(H)) / 2)
-        force = axes * (Q @ (w - center)[:, :, None])[:, :, 0]
-        solve = in_unit_ball if self.solid else on_unit_sphere
+        solve, from_center = in_unit_ball if self.solid else on_unit_sphere, w - center
+        if Q.ndim == 2:
+            force = (axes * (from_center @ Q)) @ V
+            return center + axes * (solve(values + 0 * force, force) @ xp.matrix_transpose(V))
+        force = axes * (Q @ from_center[:, :, None])[:, :, 0]
         z = solve(values, (xp.matrix_transpose(V) @ force[:, :, None])[:, :, 0])
         return center + axes * (V @ z[:, :, None])[:, :, 0]
 

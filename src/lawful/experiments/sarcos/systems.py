@@ -119,7 +119,7 @@ def rivals(level: float, coarse: bool = False) -> dict[str, tuple[Any, dict[str,
 
 def owns(cloud: np.ndarray) -> dict[str, dict[str, Any]]:
     """name -> parameters of ConstrainedRegressorCV."""
-    law, mean, half = PointCloud(cloud), cloud.mean(axis=0), Square(confidence=0.5)
+    law, mean, half = PointCloud(cloud), cloud.mean(axis=0), Square("residual", confidence=0.5)
     printed = {"constraint": law, "loss": Square("identity", "scores")}  # a(x) = 1, since there is an intercept
     return {
         "NL-MTL": {"constraint": law},
