@@ -268,7 +268,8 @@ class QuadraticForm:
 
     def rows(self, idx: Array) -> QuadraticForm:
         Q = take_rows(self.Q, idx) if self.shared is None else self.shared
-        return QuadraticForm(Q, *(take_rows(v, idx) for v in (self.w, self.doubtful)), self.unit, take_rows(self.weights, idx))
+        w, doubtful, weights = (take_rows(v, idx) for v in (self.w, self.doubtful, self.weights))
+        return QuadraticForm(Q, w, doubtful, self.unit, weights)
 
     def softened(self, K: Array) -> Softened:
         """As for `Quadratic`; K (m, T) or (m, T, T) positive definite."""
