@@ -178,16 +178,14 @@ class Quadratic:
 class QuadraticForm:
     """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric.
 
-    Or Q (T, T), `shared` by all rows: what needs one factorisation for all of them then gets by with one, and Q is made into m
-    matrices only for those who ask for it.
+    Or Q (T, T), `shared` by all rows: one factorisation then serves them, and Q is m matrices only for those who ask for it.
     """
 
     def __init__(
         self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, weights: Array | None = None
     ) -> None:
         xp = array_namespace(Q, w)
-        self.w = w
-        self.shared = Q if Q.ndim == 2 else None
+        self.w, self.shared = w, Q if Q.ndim == 2 else None
         if self.shared is None:
             self.Q = Q
         self.unit = xp.eye(w.shape[1], dtype=w.dtype, device=device_of(w)) if unit is None else unit
