@@ -24,7 +24,7 @@ from lawful import (
 )
 from lawful.decoders import decode
 from lawful.kernels import Gaussian
-from lawful.losses.objective import QuadraticForm
+from lawful.losses.quadratic import QuadraticForm
 from lawful.losses.square import KEPT
 from lawful.tasks import Tasks
 

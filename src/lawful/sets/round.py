@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, device_of, like
+from lawful._small import graded_eigh
 from lawful.sets.base import ROUNDING, ConstraintSet
 from lawful.sets.cones import Cone
 from lawful.sets.elementary import per_task
@@ -119,14 +120,14 @@ class _Round(ConstraintSet):
         """argmin of (c - w)' Q (c - w): rotate to the eigenvectors of diag(axes) Q diag(axes), then as above."""
         xp = array_namespace(Q, w)
         axes, center = like(self.axes_, w), like(self.center_, w)
-        H = axes[:, None] * Q * axes[None, :]
-        values, V = xp.linalg.eigh((H + xp.matrix_transpose(H)) / 2)
-        solve, from_center = in_unit_ball if self.solid else on_unit_sphere, w - center
-        if Q.ndim == 2:
-            force = (axes * (from_center @ Q)) @ V
-            return center + axes * (solve(values + 0 * force, force) @ xp.matrix_transpose(V))
-        force = axes * (Q @ from_center[:, :, None])[:, :, 0]
-        z = solve(values, (xp.matrix_transpose(V) @ force[:, :, None])[:, :, 0])
+        H, u = axes[:, None] * Q * axes[None, :], (w - center) / axes
+        solve = in_unit_ball if self.solid else on_unit_sphere
+        # V'H u = values * V'u: a product with H would put the rounding of its stiffest direction into the softest one.
+        if Q.ndim == 2:  # one for all rows
+            values, V = (x[0, ...] for x in graded_eigh(H[None, :, :]))
+            return center + axes * (solve(values + 0 * u, values * (u @ V)) @ xp.matrix_transpose(V))
+        values, V = graded_eigh(H)
+        z = solve(values, values * (xp.matrix_transpose(V) @ u[:, :, None])[:, :, 0])
         return center + axes * (V @ z[:, :, None])[:, :, 0]
 
     def nearest(self, c: Array) -> Array:
