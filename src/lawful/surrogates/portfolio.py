@@ -52,8 +52,7 @@ Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
 
 
 def kernel() -> Surrogate:
-    """Tuned by evidence: held-out errors tell only of members whose refit on all rows is like those on the folds, and length
-    scales by leave-one-out on few rows are not (an output whose folds err by 0.05 was refitted to 0.8)."""
+    """Tuned by evidence, which errs less than leave-one-out on few noisy rows."""
     return KernelRidge(tune="evidence")
 
 
