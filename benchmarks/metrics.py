@@ -20,7 +20,7 @@ from lawful.estimators.base import calibrate
 from lawful.metrics import mean_squared_error, normalized_mse
 from lawful.tasks import Tasks
 
-CHOICES = [(m, c) for m in ("identity", "variance", "residual", "residual_full") for c in ("scores", "variance")]
+CHOICES = [(m, c) for m in ("identity", "variance", "residual", "residual_full", "auto") for c in ("scores", "variance")]
 VARIED = [0, 1, 2, 3, 5, 6, 7, 8]  # the distillation output y5 is rounding noise
 
 

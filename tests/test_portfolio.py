@@ -20,7 +20,7 @@ from lawful import Affine, ConstrainedRegressor, ConstrainedRegressorCV, Equatio
 from lawful.kernels import Gaussian
 from lawful.surrogates import RegressorSurrogate
 from lawful.surrogates.encoders import Levels, Numbers
-from lawful.surrogates.portfolio import bagged_weights, simplex_minimum
+from lawful.surrogates.portfolio import bagged_weights, simplex_minimum, stack
 from lawful.tasks import Tasks
 
 RNG = np.random.default_rng(0)
@@ -335,3 +335,17 @@ WEIGHTS = {"check_sample_weight_equivalence_on_dense_data": "weights and repeate
 def test_scikit_learn_estimator(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     check(estimator)
+
+
+def test_outputs_lend_each_other_what_they_know_of_the_members():
+    """An output with five noisy rows takes the weights of the others; one with many rows keeps its own."""
+    rng = np.random.default_rng(0)
+    good, bad = (
+        lambda n: np.c_[0.1 * rng.standard_normal(n), rng.standard_normal(n)],
+        lambda n: 0.5 * rng.standard_normal((n, 2)),
+    )
+    share = lambda e: (e, np.full(len(e), 1 / len(e)))  # noqa: E731
+    few, many = bad(5), bad(5000)
+    clear = [share(good(300)) for _ in range(3)]
+    assert stack([share(few), *clear])[0, 0] > 0.8 > 2 * stack([share(few)])[0, 0]
+    np.testing.assert_allclose(stack([share(many), *clear])[0], stack([share(many)])[0], atol=0.1)

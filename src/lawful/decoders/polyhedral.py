@@ -138,15 +138,17 @@ def _weights(F: Any) -> tuple[Array, Array, bool]:
     Outputs have units of their own: what is flat, or the same, is judged relative to the weight of each.
     """
     if isinstance(F, QuadraticForm):
-        xp = array_namespace(F.Q)
-        diagonal = xp.linalg.diagonal(F.Q)
+        xp = array_namespace(F.w)
+        given = F.Q if F.shared is None else F.shared[None, ...]
+        diagonal = xp.linalg.diagonal(given)
         top = xp.max(abs(diagonal), axis=1)
         top = xp.where(top > 0, top, xp.ones_like(top))
-        Q, root = F.Q / top[:, None, None], xp.sqrt(abs(diagonal) / top[:, None])
-        same = bool(xp.all(abs(Q - Q[:1, ...]) <= SAME * root[:1, :, None] * root[:1, None, :]))
+        Q, root = given / top[:, None, None], xp.sqrt(abs(diagonal) / top[:, None])
+        same = F.shared is not None or bool(xp.all(abs(Q - Q[:1, ...]) <= SAME * root[:1, :, None] * root[:1, None, :]))
         root = xp.where(root > 0, root, xp.ones_like(root))
         values = xp.linalg.eigvalsh((Q / (root[:, :, None] * root[:, None, :]))[: 1 if same else None, ...])
-        return Q, xp.broadcast_to((values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0), top.shape), same
+        convex = (values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0)
+        return xp.broadcast_to(Q, (F.shape[0], *Q.shape[1:])), xp.broadcast_to(convex, F.shape[:1]), same
     xp = array_namespace(F.a)
     if bool(xp.all(F.a[:1, :] > 0)) and bool(xp.all(F.a == F.a[:1, :])):
         return xp.broadcast_to(F.a[:1, :] / xp.max(F.a[:1, :]), F.shape), xp.ones_like(F.doubtful), True

@@ -18,7 +18,10 @@ class Projection(Decoder):
 
 
 class FormProjection(Projection):
-    """argmin over C of (c - w)' Q (c - w) by `C.project_form(Q, w)`: the square loss with a full output metric."""
+    """argmin over C of (c - w)' Q (c - w) by `C.project_form(Q, w)`: the square loss with a full output metric.
 
-    needs_objective = ("Q", "w")
+    Where all rows have the same Q, (T, T), the set factors it once, and a batch costs a few matrix products.
+    """
+
+    needs_objective = ("form", "w")
     needs_set = ("project_form",)

@@ -48,14 +48,14 @@ def fit_law(constraint: Any, tasks: Tasks) -> Any:
 
 
 def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
-    """An output metric that the fitted law can use: a matrix only where that costs no more than weights do."""
+    """An output metric that the fitted law can use: a matrix only where that costs little more than weights do."""
     loss.calibrate(tasks, surrogate)
     while hasattr(constraint, "base_"):  # a tube or a penalty around a law
         constraint = constraint.base_
     composed = hasattr(constraint, "blocks_") or hasattr(constraint, "members_")
     closed = hasattr(constraint, "project") and not hasattr(constraint, "project_form")
     if hasattr(loss, "uncouple") and (composed or closed or not hasattr(constraint, "equality")):
-        loss.uncouple()
+        loss.uncouple(direct=not composed and bool(getattr(constraint, "polyhedral", False)))
 
 
 class LawfulEstimator(RegressorMixin, BaseEstimator):

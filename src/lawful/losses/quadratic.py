@@ -162,17 +162,32 @@ class Quadratic:
 
 
 class QuadraticForm:
-    """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric."""
+    """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric.
+
+    Or Q (T, T), `shared` by all rows: one factorisation then serves them, and Q is m matrices only for those who ask for it.
+    """
 
     def __init__(
         self, Q: Array, w: Array, doubtful: Array | None = None, unit: Array | None = None, weights: Array | None = None
     ) -> None:
         xp = array_namespace(Q, w)
-        self.Q, self.w = Q, w
+        self.w, self.shared = w, Q if Q.ndim == 2 else None
+        if self.shared is None:
+            self.Q = Q
         self.unit = xp.eye(w.shape[1], dtype=w.dtype, device=device_of(w)) if unit is None else unit
         self.weights = xp.ones_like(w) if weights is None else weights  # a_t(x), before the metric
         self.shape: tuple[int, int] = w.shape
         self.doubtful = xp.zeros(w.shape[0], dtype=xp.bool, device=device_of(w)) if doubtful is None else doubtful
+
+    @cached_property
+    def Q(self) -> Array:
+        xp = array_namespace(self.w)
+        return self.shared + xp.zeros((self.shape[0], 1, 1), dtype=self.w.dtype, device=device_of(self.w))
+
+    @property
+    def form(self) -> Array:
+        """Q as it was given, (m, T, T) or (T, T)."""
+        return self.Q if self.shared is None else self.shared
 
     @property
     def center(self) -> Array:
@@ -184,11 +199,13 @@ class QuadraticForm:
 
     def weigh(self, r: Array) -> Array:
         """Q r."""
+        if self.shared is not None:
+            return r @ self.shared
         return (self.Q @ r[:, :, None])[:, :, 0]
 
     def value(self, c: Array) -> Array:
         r = c - self.w
-        return array_namespace(c).sum(r * self.weigh(r), axis=1)
+        return dot(r, self.weigh(r))
 
     def gradient(self, c: Array) -> Array:
         return 2 * self.weigh(c - self.w)
@@ -234,8 +251,9 @@ class QuadraticForm:
         return QuadraticForm(square, w, self.doubtful, unit, weights)
 
     def rows(self, idx: Array) -> QuadraticForm:
-        parts = (take_rows(self.Q, idx), take_rows(self.w, idx), take_rows(self.doubtful, idx))
-        chosen = QuadraticForm(*parts, self.unit, take_rows(self.weights, idx))
+        Q = take_rows(self.Q, idx) if self.shared is None else self.shared
+        w, doubtful, weights = (take_rows(v, idx) for v in (self.w, self.doubtful, self.weights))
+        chosen = QuadraticForm(Q, w, doubtful, self.unit, weights)
         if "_spectrum" in self.__dict__:
             chosen.__dict__["_spectrum"] = tuple(take_rows(v, idx) for v in self._spectrum)
         return chosen
@@ -282,10 +300,10 @@ class QuadraticForm:
         return self.recentred(self.w - r)
 
     def recentred(self, w: Array) -> QuadraticForm:
-        return QuadraticForm(self.Q, w, self.doubtful, self.unit, self.weights)
+        return QuadraticForm(self.form, w, self.doubtful, self.unit, self.weights)
 
     def over(self, C: Any) -> Array:
-        return C.project_form(self.Q, self.w)
+        return C.project_form(self.form, self.w)
 
     def isotropic(self, any_sign: bool = False) -> Array:
         xp = array_namespace(self.Q)

@@ -10,6 +10,12 @@ projection then moves the well-predicted outputs to please the badly predicted o
 unconstrained prediction w(x) has covariance S(x), the most likely point of C is the one closest in the metric
 S(x)^{-1}; "residual" and "residual_full" estimate S from leave-one-out residuals, "variance" confidence follows its
 change with x.
+
+"auto" asks what residuals are made of: r_t = e_t + noise_t, the error of the prediction and the noise of the label. Noise that
+is correlated between outputs enters all their predictions through nearly the same scores alpha(x), so the errors it makes are
+correlated alike. The rest of e_t, what the ridge cannot know of f_t between its points, has a correlation that changes with x,
+which an average over x only seems to know. With nu_t the share of noise in the leave-one-out variance (`noise_share` of the
+surrogate), the correlation of prediction errors is taken as that of residuals times KEPT sqrt(nu_t nu_s): none without noise.
 """
 
 from __future__ import annotations
@@ -22,10 +28,12 @@ from lawful._array import Array, array_namespace, like
 from lawful.losses.base import Loss
 from lawful.losses.quadratic import TINY, Quadratic, QuadraticForm, positive_part_center
 
-METRICS = ("identity", "variance", "residual", "residual_full", "shrunk")
+METRICS = ("identity", "variance", "residual", "residual_full", "shrunk", "auto")
 EXTRA = (
     0.4  # of the correlations, shrunk away whatever the number of rows: those of residuals are not quite those of predictions
 )
+KEPT = 0.8  # of the correlations of residuals that are noise
+LEAST = 0.02  # if all correlations are smaller, weights do the same and are faster
 CONFIDENCES = ("scores", "variance", "none")
 NUMBER = (int, float, np.number)
 SWALLOWED = 1e-12  # a variance below this fraction of the largest one of its row is rounding
@@ -36,11 +44,13 @@ class Square(Loss):
 
     Parameters
     ----------
-    metric : {"identity", "variance", "residual", "residual_full", "shrunk"} or array, default "residual"
+    metric : {"identity", "variance", "residual", "residual_full", "shrunk", "auto"} or array, default "auto"
         "identity": the paper. "variance": 1 / Var(y_t). "residual": 1 / leave-one-out MSE of task t.
         "residual_full": inverse of the shrunk covariance of the leave-one-out residuals (missing outputs allowed).
         "shrunk": the same with variances shrunk towards each other too, and correlations by more (`shrunk_variances`); laws
         with a closed form for weights alone (simplex, box), and composed laws, are given the weights without correlations.
+        "auto": variances as in "shrunk", correlations as far as residuals are noise (see the module's docstring): the full,
+        shrunk covariance where labels are noisy, weights where they are not, and for composed laws.
         An array of T positive weights or a (T, T) positive definite matrix is used as it is.
     confidence : {"scores", "variance", "none"} or a number in [0, 1], default "none"
         "scores": a_t(x) = sum_i alpha_it(x), the paper (constant 1 when the ridge has an intercept).
@@ -49,15 +59,13 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
-    "shrunk" is better where the noise of the outputs is correlated (up to a quarter: `benchmarks/regress.py --part metrics`);
-    without noise and for two or three outputs, such as a circle, it can be worse: residuals are then errors of
-    approximation, whose correlations change with x. So it is not the default. The defaults are what `benchmarks/metrics.py` and
-    `benchmarks/distillation.py` found best: "variance" gains a little with
-    noise and gaps, but without noise it can trust single outputs too much and be worse than no law at all.
+    The defaults are what `benchmarks/regress.py --part metrics` found best: "auto" is never far from the best metric, and each
+    of the others is on some law. confidence=0.5 gains another 1 to 2 % with noise and a ridge tuned by evidence, but costs
+    n^2 operations for each predicted row, and a ridge whose kernel does not fit can trust single outputs too much.
     Square(metric="identity", confidence="scores") is the paper.
     """
 
-    def __init__(self, metric: Any = "residual", confidence: Any = "none") -> None:
+    def __init__(self, metric: Any = "auto", confidence: Any = "none") -> None:
         self.metric = metric
         self.confidence = confidence
 
@@ -99,8 +107,10 @@ class Square(Loss):
             )
         self.metric_ = self._metric(tasks, surrogate)
 
-    def uncouple(self) -> None:
-        """After `calibrate`, for a law that cannot use a matrix: "shrunk" becomes the shrunk variances alone.
+    def uncouple(self, direct: bool = False) -> None:
+        """After `calibrate`, for a law that cannot use a matrix: "shrunk" and "auto" become the shrunk variances alone.
+
+        `direct` says that the law takes a matrix, and as fast as weights: "auto" keeps it then.
 
         >>> loss = Square("shrunk")
         >>> loss.metric_ = np.linalg.inv([[2.0, 1.0], [1.0, 4.0]])
@@ -108,7 +118,8 @@ class Square(Loss):
         >>> loss.metric_.round(3)
         array([0.5 , 0.25])
         """
-        if isinstance(self.metric, str) and self.metric == "shrunk" and self.metric_ is not None and self.metric_.ndim == 2:
+        estimated = isinstance(self.metric, str) and self.metric in ("shrunk",) + ("auto",) * (not direct)
+        if estimated and self.metric_ is not None and self.metric_.ndim == 2:
             self.metric_ = 1 / np.diagonal(np.linalg.inv(self.metric_))
 
     def _metric(self, tasks: Any, surrogate: Any) -> np.ndarray | None:
@@ -125,10 +136,14 @@ class Square(Loss):
         errors = np.array([residual_variance(r, w, v) for r, w, v in zip(residuals, tasks.weights, variances)])
         if self.metric == "residual":
             return 1 / errors
-        if self.metric == "shrunk":
+        extra: Any = 0.0
+        if self.metric in ("shrunk", "auto"):
             errors, extra = shrunk_variances(residuals, errors), EXTRA
-        else:
-            extra = 0.0
+        if self.metric == "auto" and hasattr(surrogate, "noise_share"):
+            root = np.sqrt(surrogate.noise_share())
+            extra = 1 - KEPT * np.outer(root, root)
+        if self.metric == "auto" and np.min(extra) > 1 - LEAST:
+            return 1 / errors
         return inverse_covariance(residuals, tasks.rows, tasks.n_rows, errors, extra)
 
     def objective(self, scores: list[Array], atoms: list[Any], variance: Array | None = None) -> Any:
@@ -145,6 +160,8 @@ class Square(Loss):
         M = like(self.metric_, a)
         if M.ndim == 1:
             return Quadratic(a * M, b * M, doubtful, unit=M)
+        if self.confidence != "scores" and variance is None:  # a = 1: one matrix for all rows
+            return QuadraticForm(M, b, doubtful, unit=M, weights=a)
         root = xp.sqrt(xp.where(a > 0, a, xp.zeros_like(a)))
         Q = root[:, :, None] * M * root[:, None, :]
         return QuadraticForm(Q, positive_part_center(a, b), doubtful, unit=M, weights=root**2)
@@ -212,13 +229,14 @@ def shrunk_variances(residuals: list[np.ndarray], errors: np.ndarray) -> np.ndar
 
 
 def inverse_covariance(
-    residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray, extra: float = 0.0
+    residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray, extra: Any = 0.0
 ) -> np.ndarray:
     """Inverse of a shrunk covariance of residuals that may be missing for any (row, task).
 
     Correlations r_ts come from the n_ts rows on which both tasks are observed and are shrunk towards 0 as in
     Schaefer & Strimmer (2005): intensity = sum Var(r_ts) / sum r_ts^2 with Var(r_ts) = (1 - r_ts^2)^2 / n_ts. A pair
-    never observed together has no correlation to offer. `extra` of what is left is shrunk away as well. A last blend with the
+    never observed together has no correlation to offer. `extra`, a number or one for each pair, of what is left is shrunk
+    away as well. A last blend with the
     identity keeps the smallest eigenvalue at 0.05 or above: pairwise estimates need not be positive definite, and an inverse
     amplifies what is least known.
     """

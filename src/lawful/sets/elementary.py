@@ -15,7 +15,7 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
 from lawful._small import solve_small
 from lawful.losses.quadratic import positive_part_center
 from lawful.sets.base import ConstraintSet, check_width
@@ -229,10 +229,13 @@ class Affine(ConstraintSet):
         return put_rows(c, rest, self._curved_step(start, H, b - a * start, xp.max(xp.abs(a), axis=1)))
 
     def project_form(self, Q: Array, w: Array) -> Array:
-        """argmin over C of (c - w)' Q (c - w); directions that Q ignores stay at nearest(w)."""
+        """argmin over C of (c - w)' Q (c - w), Q (m, T, T) or (T, T); directions that Q ignores stay at nearest(w)."""
         xp = array_namespace(Q, w)
         start = self.nearest(w)
         Z = like(self.null_, w)
+        if Q.ndim == 2:  # one matrix product: c = start + G (w - start), G = Z (Z' Q Z)^+ Z' Q
+            G = like(_oblique(self.null_, to_numpy(Q)), w)
+            return start + (w - start) @ xp.matrix_transpose(G)
         force = (Q @ (w - start)[:, :, None])[:, :, 0]
         return self._curved_step(start, xp.matrix_transpose(Z) @ (Q @ Z), force, xp.max(xp.abs(Q), axis=(1, 2)))
 
@@ -261,6 +264,15 @@ class Affine(ConstraintSet):
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
         z = check_random_state(random_state).standard_normal((n, self.null_.shape[1]))
         return self.origin_ + z @ self.null_.T
+
+
+def _oblique(Z: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Z (Z' Q Z)^+ Z' Q, along eigenvectors of positive curvature only, as `Affine._curved_step`."""
+    H = Z.T @ Q @ Z
+    values, V = np.linalg.eigh((H + H.T) / 2)
+    curved = values > FLAT * np.abs(Q).max()
+    V = Z @ V[:, curved]
+    return (V / values[curved]) @ (V.T @ Q)
 
 
 def take_columns(c: Array, idx: Any) -> Array:

@@ -120,10 +120,14 @@ class _Round(ConstraintSet):
         """argmin of (c - w)' Q (c - w): rotate to the eigenvectors of diag(axes) Q diag(axes), then as above."""
         xp = array_namespace(Q, w)
         axes, center = like(self.axes_, w), like(self.center_, w)
-        values, V = graded_eigh(axes[:, None] * Q * axes[None, :])
+        H, u = axes[:, None] * Q * axes[None, :], (w - center) / axes
         solve = in_unit_ball if self.solid else on_unit_sphere
         # V'H u = values * V'u: a product with H would put the rounding of its stiffest direction into the softest one.
-        z = solve(values, values * (xp.matrix_transpose(V) @ ((w - center) / axes)[:, :, None])[:, :, 0])
+        if Q.ndim == 2:  # one for all rows
+            values, V = (x[0, ...] for x in graded_eigh(H[None, :, :]))
+            return center + axes * (solve(values + 0 * u, values * (u @ V)) @ xp.matrix_transpose(V))
+        values, V = graded_eigh(H)
+        z = solve(values, values * (xp.matrix_transpose(V) @ u[:, :, None])[:, :, 0])
         return center + axes * (V @ z[:, :, None])[:, :, 0]
 
     def nearest(self, c: Array) -> Array:

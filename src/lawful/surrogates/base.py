@@ -12,6 +12,7 @@ and, where its mathematics has it, any of these capabilities, which are asked fo
 
 * `variance(X)`: (m, T) variance of the prediction of each task, in units of its leave-one-out error;
 * `std(X)`: (m, T) standard deviation of a new observation of each task, calibrated on leave-one-out residuals;
+* `noise_share()`: (T,) how much of the variance of the residuals is noise of the labels (the rest is error of prediction);
 * `held_out(..., lams=)`: a whole path of lambdas at once, and `loo = True`: leave-one-out without refitting;
 * `raw = True`: X comes as the user gave it where that is a DataFrame (`tasks.inputs_of(self)`), and `allow_nan`: gaps in X may;
 * `update(tasks)`: learn from more rows, as if all had been given to `fit_tasks` at once;
@@ -27,6 +28,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 
 from lawful._array import to_numpy
 from lawful.tasks import Tasks, rows_of
@@ -41,6 +43,11 @@ class Calibration:
     """Stands for a fitted surrogate where a loss only asks for its residuals (and that a variance exists)."""
 
     values: list[np.ndarray]
+    noise: np.ndarray | None = None
+
+    @available_if(lambda self: self.noise is not None)
+    def noise_share(self) -> np.ndarray | None:
+        return self.noise
 
     def residuals(self) -> list[np.ndarray]:
         return self.values
@@ -57,6 +64,7 @@ class HeldOut:
 
         scores[t][l, i]     (k_t,) the regressed encodings at x_i, learned without row i
         residuals[t][l]     (n_t,) the out-of-sample residuals of the labels it learned from (they calibrate an output metric)
+        noise[l, t]         the share of noise in their variance, where the surrogate knows it
         variance[l, i, t]   the predictive variance at x_i in units of the leave-one-out error
     """
 
@@ -65,12 +73,14 @@ class HeldOut:
     scores: list[np.ndarray]
     residuals: list[np.ndarray] | None = None
     variance: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     def times(self, weight: list[float]) -> HeldOut:
         """Its scores, residuals and variances times a number for each task."""
         out = HeldOut(self.rows, self.tasks, [w * s for w, s in zip(weight, self.scores)])
         out.residuals = None if self.residuals is None else [w * r for w, r in zip(weight, self.residuals)]
         out.variance = None if self.variance is None else np.asarray(weight) * self.variance
+        out.noise = None if self.noise is None else np.asarray(weight) * self.noise
         return out
 
     def plus(self, other: HeldOut) -> HeldOut:
@@ -80,12 +90,14 @@ class HeldOut:
             out.residuals = [a + b for a, b in zip(self.residuals, other.residuals)]
         if self.variance is not None and other.variance is not None:
             out.variance = self.variance + other.variance
+        if self.noise is not None and other.noise is not None:
+            out.noise = self.noise + other.noise
         return out
 
     def at(self, l: int) -> Calibration:
         """The residuals of the l-th surrogate, in the form a loss asks for them."""
         assert self.residuals is not None
-        return Calibration([r[l] for r in self.residuals])
+        return Calibration([r[l] for r in self.residuals], None if self.noise is None else self.noise[l])
 
 
 class Surrogate(BaseEstimator):
@@ -122,7 +134,8 @@ class Surrogate(BaseEstimator):
                 model._need_variance()
             X = rows_of(tasks.inputs_of(self), test)
             out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(X)])
-            out.residuals = [to_numpy(r)[None] for r in model.residuals()] if residuals else None
+            if residuals:
+                out.residuals, out.noise = _calibration(model)
             out.variance = to_numpy(model.variance(X))[None] if variance else None  # type: ignore[attr-defined]
             yield out
 
@@ -142,10 +155,15 @@ class Surrogate(BaseEstimator):
         scores = [np.concatenate([part.scores[t] for part in parts], axis=1)[:, order] for t in range(len(tasks))]
         out = HeldOut(rows, tasks, scores)
         if residuals:
-            out.residuals = [to_numpy(r)[None] for r in clone(self).fit_tasks(tasks).residuals()]
+            out.residuals, out.noise = _calibration(clone(self).fit_tasks(tasks))
         if variance:
             out.variance = np.concatenate([part.variance for part in parts], axis=1)[:, order]  # type: ignore[misc]
         return out
+
+
+def _calibration(model: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """Residuals and their share of noise, each with an axis for one surrogate."""
+    return [to_numpy(r)[None] for r in model.residuals()], model.noise_share()[None] if hasattr(model, "noise_share") else None
 
 
 def training_part(tasks: Tasks, k: int, train: np.ndarray) -> Tasks:

@@ -39,13 +39,15 @@ def held_out(
         T = len(part)
         out = HeldOut(test, part, [None] * T)  # type: ignore[list-item]
         if residuals:
-            out.residuals = [None] * T  # type: ignore[list-item]
+            out.residuals, out.noise = [None] * T, np.ones((len(lams), T))  # type: ignore[list-item]
         if variance:
             out.variance = np.ones((len(lams), test.size, T))
         for g, factor in _factors(part, kernels, lams, intercept):
             _share(out.scores, g, _predict(factor, *_columns(part.Z, lams, g), X), part.Z)
-            if out.residuals is not None:
+            if out.residuals is not None and out.noise is not None:
                 _share(out.residuals, g, _residuals(factor, *_columns(part.y, lams, g)), part.y)
+                for t in g:
+                    out.noise[:, t] = _noise(factor, lams[:, t], len(part.y[t]))
             if out.variance is not None:
                 for t in g:
                     out.variance[:, :, t] = _variance(factor, X, lams[:, t])
@@ -136,6 +138,12 @@ def _variance(factor: Factor, X: np.ndarray, lam: np.ndarray) -> np.ndarray:
     return (factor.variance(X, lam) / factor.spread_of_loo(lam, len(lam))[None, :]).T
 
 
+def _noise(factor: Factor, lam: np.ndarray, n: int) -> np.ndarray:
+    """(L,): the share of the leave-one-out variance that is noise, as `parts.noise_shares`."""
+    spread = factor.spread_of_loo(lam, len(lam)) if factor.p > 1 else 1.0
+    return np.clip(n * lam / spread, 0, 1)
+
+
 def _leave_one_out(
     tasks: Tasks, kernels: list[Kernel], lams: np.ndarray, intercept: bool, residuals: bool, variance: bool
 ) -> HeldOut:
@@ -143,7 +151,7 @@ def _leave_one_out(
     L, T = lams.shape
     out = HeldOut(rows, tasks, [None] * T)  # type: ignore[list-item]
     left: list[np.ndarray] = [None] * T  # type: ignore[list-item]
-    spread = np.ones((L, rows.size, T)) if variance else None
+    spread, noise_share = np.ones((L, rows.size, T)) if variance else None, np.ones((L, T))
     for g, factor in _factors(tasks, kernels, lams, intercept):
         seen, group = _known(X, rows, tasks.rows[g[0]], factor)
         Z, lam = _columns(tasks.Z, lams, g)
@@ -154,6 +162,8 @@ def _leave_one_out(
         _share(out.scores, g, scores, tasks.Z)
         if residuals:
             _share(left, g, _residuals(factor, *_columns(tasks.y, lams, g)), tasks.y)
+            for t in g:
+                noise_share[:, t] = _noise(factor, lams[:, t], len(tasks.y[t]))
         if spread is not None and factor.p > 1:
             for t in g:
                 inverse = 1 / factor.diagonal(factor.nu(lams[:, t], L))  # (p, L)
@@ -161,7 +171,8 @@ def _leave_one_out(
                 spread[:, seen, t] = (np.maximum(inverse - noise, 0.0) / inverse.mean(axis=0)).T[:, group]
                 if not seen.all():
                     spread[:, ~seen, t] = _variance(factor, X[rows[~seen]], lams[:, t])
-    out.residuals = left if residuals else None
+    if residuals:
+        out.residuals, out.noise = left, noise_share
     out.variance = spread
     return out
 

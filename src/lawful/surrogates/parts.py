@@ -10,7 +10,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.surrogates.exact import DualFactor, Factor, Solution
 
-__all__ = ["Part", "mixed_variance", "predict_together"]
+__all__ = ["Part", "mixed_variance", "noise_of", "noise_shares", "predict_together"]
 
 SMALL = 1e-200  # variances of constant labels are not zero, so that ratios of them exist
 
@@ -53,6 +53,22 @@ class Part:
         if self.factor.p == 1:
             return xp.ones((X.shape[0], len(self.tasks)), dtype=X.dtype, device=device_of(X))
         return self.factor.variance(X, self.lam) * like(self.s2, X)[None, :]
+
+
+def noise_of(parts: list[Part], n_tasks: int) -> np.ndarray:
+    """(T,): variance of the noise of an observation of average weight."""
+    noise = np.zeros(n_tasks)
+    for part in parts:
+        noise[part.tasks] += np.asarray(part.weight) * part.noise
+    return noise
+
+
+def noise_shares(parts: list[Part], n_tasks: int) -> np.ndarray:
+    """(T,) in [0, 1]: n lambda / mean_i 1 / P_ii, the share of the leave-one-out variance that is noise of the labels."""
+    shares = np.zeros(n_tasks)
+    for part in parts:
+        shares[part.tasks] += np.asarray(part.weight) * np.clip(part.noise / (part.s2 * part.spread), 0, 1)
+    return shares
 
 
 def predict_together(X: Array, parts: list[Part]) -> list[Array]:

@@ -7,7 +7,8 @@ one errs by
     w' G w,     w >= 0,  sum w = 1                                                   (stacking, Breiman 1996)
 
 Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
-data are clear and draws it towards the middle of what they allow where they are not. Averages of weights that cannot be
+data are clear and draws it towards the middle of what they allow where they are not. What all outputs say together counts as
+60 rows more: members that suit one output of a table often suit the others. Averages of weights that cannot be
 negative are never quite zero for a member that adds nothing, so they are sharpened, w^1.5, which draws them towards the best
 member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum
 to one still do.
@@ -44,13 +45,15 @@ __all__ = ["Portfolio"]
 MANY = 200  # rows
 SAMPLES = 30  # bootstrap samples
 SHARPNESS = 1.5
+POOLED = 60  # rows' worth of what all outputs say together
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
 Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
 
 
 def kernel() -> Surrogate:
-    return KernelRidge()
+    """Tuned by evidence, which errs less than leave-one-out on few noisy rows."""
+    return KernelRidge(tune="evidence")
 
 
 def trees() -> Surrogate:
@@ -73,7 +76,7 @@ class Portfolio(RegressorMixin, Surrogate):
 
     Parameters
     ----------
-    members : list of "kernel" (`KernelRidge()`), "trees" (boosted, scikit-learn's `HistGradientBoostingRegressor`), "linear"
+    members : list of "kernel" (`KernelRidge(tune="evidence")`), "trees" (boosted, `HistGradientBoostingRegressor`), "linear"
         (ridge regression), surrogates, and scikit-learn regressors or pipelines; None is the first three.
     cv : number of folds whose held-out predictions decide, or a splitter or list of (train, test); "auto" is ten below 200
         rows, else five.
@@ -314,23 +317,43 @@ def stack(errors: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     K = errors[0][0].shape[1]
     known = np.array([len(e) > 1 for e, _ in errors])
     table = np.full((len(errors), K), 1 / K)
+    moments = [moments_of(e, share) for (e, share), some in zip(errors, known) if some]
+    common = np.mean([capped(G, 4.0) for G in moments], axis=0) if moments else None
     for t in np.flatnonzero(known):
-        table[t] = bagged_weights(*errors[t])
+        table[t] = bagged_weights(*errors[t], common)
     if known.any():
         table[~known] = table[known].mean(axis=0)
     return table
 
 
-def bagged_weights(e: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """(K,) mean over bootstrap samples of the weights that are best on each, sharpened, small ones dropped."""
+def moments_of(e: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """G (K, K), the mean of e e' over rows."""
+    return (e * share[:, None]).T @ e / share.sum()
+
+
+def bagged_weights(e: np.ndarray, share: np.ndarray, common: np.ndarray | None = None) -> np.ndarray:
+    """(K,) mean over bootstrap samples of the weights that are best on each, sharpened, small ones dropped.
+
+    `common` is the mean of G over the outputs, each in units of its best member: so many rows of it are added to each G.
+    """
     n = len(e)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n, np.full(n, 1 / n), size=SAMPLES) * share  # (B, n)
     counts = counts[counts.sum(axis=1) > 0]
-    found = np.mean([simplex_minimum((e * c[:, None]).T @ e / c.sum()) for c in counts], axis=0)
+    unit = float(np.diagonal(moments_of(e, share)).min())
+    more = 0.0 if common is None else POOLED * unit * common
+    found = np.mean([simplex_minimum((n * moments_of(e, c) + more) / (n + POOLED)) for c in counts], axis=0)
     found = found**SHARPNESS / (found**SHARPNESS).sum()
     found = np.where(found < NEGLIGIBLE, 0.0, found)
     return found / found.sum()
+
+
+def capped(G: np.ndarray, largest: float) -> np.ndarray:
+    """G in units of the best member's squared error, and no member's error above `largest` times that."""
+    size = np.diagonal(G)
+    known = np.where(size > 0, size, 1.0)
+    scale = np.where(size > 0, np.sqrt(np.minimum(size / (size.min() or known.min()), largest) / known), 0.0)
+    return G * np.outer(scale, scale)
 
 
 def simplex_minimum(G: np.ndarray) -> np.ndarray:
@@ -340,8 +363,7 @@ def simplex_minimum(G: np.ndarray) -> np.ndarray:
         exact = (np.diagonal(G) <= 0).astype(float)
         return exact / exact.sum()
     # A member whose error is huge has no weight, and a bound on it keeps the others visible in double precision.
-    scale = np.sqrt(np.minimum(np.diagonal(G) / size, LARGEST) / np.diagonal(G))
-    values, vectors = np.linalg.eigh(G * np.outer(scale, scale))
+    values, vectors = np.linalg.eigh(capped(G, LARGEST))
     heavy = 1e3 * np.sqrt(LARGEST)
     A = np.concatenate([np.sqrt(np.maximum(values, 0))[:, None] * vectors.T, np.full((1, len(G)), heavy)])
     w = nnls(A, np.concatenate([np.zeros(len(G)), [heavy]]))[0]

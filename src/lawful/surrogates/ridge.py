@@ -27,7 +27,7 @@ from lawful.surrogates.factorise import make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
-from lawful.surrogates.parts import Part, mixed_variance, predict_together
+from lawful.surrogates.parts import Part, mixed_variance, noise_of, noise_shares, predict_together
 from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam
@@ -227,6 +227,10 @@ class KernelRidge(RegressorMixin, Surrogate):
         check_is_fitted(self, "kernels_")
         return list(self._residuals)
 
+    def noise_share(self) -> np.ndarray:
+        """(T,) in [0, 1]: how much of the leave-one-out variance of each task is noise of its labels, by the model."""
+        return noise_shares(self._parts, len(self._widths))
+
     def held_out(
         self,
         tasks: Tasks,
@@ -280,9 +284,7 @@ class KernelRidge(RegressorMixin, Surrogate):
     def std(self, X: Array) -> Array:
         """(m, T): standard deviation of a new observation at x, of average weight; the noise is part of it."""
         check_is_fitted(self, "kernels_")
-        noise = np.zeros(len(self._widths))
-        for part in self._parts:
-            noise[part.tasks] += np.asarray(part.weight) * part.noise
+        noise = noise_of(self._parts, len(self._widths))
         sizes = np.array([len(r) for r in self._residuals], dtype=float)
         tuned = X.shape[1] + 1 if self._tunes else 0  # residuals are smaller than errors by what was fitted to them
         lost = sizes / np.maximum(sizes - tuned, 0.5 * sizes)
@@ -292,9 +294,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         """alpha_t(x), T arrays (m, n_t): the weight of every row of a task in its prediction at x."""
         check_is_fitted(self, "kernels_")
         if self.n_rows_ > VARIANCE_ROWS:
-            raise ValueError(
-                f"KernelRidge keeps no factorisation of more than {VARIANCE_ROWS} rows, so no scores; fit on fewer rows"
-            )
+            raise ValueError(f"KernelRidge keeps no factor of more than {VARIANCE_ROWS} rows, so no scores; fit on fewer rows")
         out: list[Array] = [None] * len(self._widths)
         for part in self._parts:
             for i, t in enumerate(part.tasks):

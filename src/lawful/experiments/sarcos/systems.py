@@ -119,17 +119,18 @@ def rivals(level: float, coarse: bool = False) -> dict[str, tuple[Any, dict[str,
 
 def owns(cloud: np.ndarray) -> dict[str, dict[str, Any]]:
     """name -> parameters of ConstrainedRegressorCV."""
-    law, mean, half = PointCloud(cloud), cloud.mean(axis=0), Square(confidence=0.5)
+    law, mean, half = PointCloud(cloud), cloud.mean(axis=0), Square("residual", confidence=0.5)
+    ours = {"constraint": law, "loss": Square("residual")}
     printed = {"constraint": law, "loss": Square("identity", "scores")}  # a(x) = 1, since there is an intercept
     return {
-        "NL-MTL": {"constraint": law},
-        "NL-MTL[R]": {"constraint": law, "deltas": SOFT},
-        "NL-MTL[P]": {"constraint": law, "mus": SOFT},
+        "NL-MTL": ours,
+        "NL-MTL[R]": {**ours, "deltas": SOFT},
+        "NL-MTL[P]": {**ours, "mus": SOFT},
         "NL-MTL, identity": printed,
         "NL-MTL[R], identity": {**printed, "deltas": SOFT},
         "NL-MTL[P], identity": {**printed, "mus": SOFT},
-        "NL-MTL[R]+mean": {"constraint": law, "deltas": SOFT, "intercepts": [True, mean]},
-        "NL-MTL[P]+mean": {"constraint": law, "mus": SOFT, "intercepts": [True, mean]},
+        "NL-MTL[R]+mean": {**ours, "deltas": SOFT, "intercepts": [True, mean]},
+        "NL-MTL[P]+mean": {**ours, "mus": SOFT, "intercepts": [True, mean]},
         "STL+mean": {"intercepts": mean},
         "Wiener": {"constraint": law, "decoder": "wiener", "loss": half, "intercepts": [True, mean]},
         "posterior": {"constraint": law, "decoder": "posterior", "loss": half, "intercepts": [True, mean]},

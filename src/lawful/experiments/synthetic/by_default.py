@@ -52,7 +52,9 @@ def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock)
 
 def evaluator(trial: Trial, C: Any, folds: Any, relaxed: np.ndarray) -> Evaluator:
     weight = (~np.isnan(trial.Y)).astype(float)
-    return Evaluator(trial.tasks, C, Square(), None, folds, HeldOutLoss(None, trial.Y, weight), relaxed, relaxed, "objective")
+    return Evaluator(
+        trial.tasks, C, Square("residual"), None, folds, HeldOutLoss(None, trial.Y, weight), relaxed, relaxed, "objective"
+    )
 
 
 def strictness(trial: Trial, ridge: Candidate, C: Any) -> tuple[float, float]:

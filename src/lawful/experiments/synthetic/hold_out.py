@@ -56,7 +56,7 @@ class Table:
 def table(trial: Trial) -> Table:
     seen = ~np.isnan(trial.Y)
     fold = make_folds(0.3, trial.X, seen, ["y1", "y2"], trial.seed)[0]  # type: ignore[index]
-    tasks = trial.tasks.encoded(Square())
+    tasks = trial.tasks.encoded(Square("residual"))
     lams = np.tile(LAMS[:, None], (1, 2))
     parts = []
     for sigma in SIGMAS:
