@@ -75,6 +75,7 @@ class Stationary(Kernel):
 
     power = 2
     trusted = True
+    parts: tuple = ()
     smooth = True  # whether f' is finite at 0, so that a small error of q is a small error of f
 
     def __init__(self, sigma: Any = "auto") -> None:
@@ -170,6 +171,39 @@ class Gaussian(Stationary):
     def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
         f = self.profile(q)
         return f, f
+
+
+class Anova(Stationary):
+    def __init__(self, sigma: Any = "auto", parts=(), shares=None, center=0.0, unit=1.0) -> None:
+        self.sigma, self.parts, self.shares, self.center, self.unit = sigma, parts, shares, center, unit
+
+    def profile(self, q: Array) -> Array:
+        return array_namespace(q).exp(-q)
+
+    decay = profile
+
+    def profile_and_decay(self, q):
+        f = self.profile(q)
+        return f, f
+
+    def __call__(self, X, Z):
+        K = self.shares[0] * self.profile(self.distance(X, Z))
+        sigma = self.scales(X.shape[1])
+        d = X.shape[1]
+        for s, kind in zip(self.shares[1:], self.parts):
+            if kind == "linear":
+                K = K + s / d * ((X - self.center) / self.unit) @ ((Z - self.center) / self.unit).T
+            else:
+                for j in range(d):
+                    K = K + s / d * np.exp(-((X[:, j][:, None] - Z[:, j][None, :]) / sigma[j]) ** 2)
+        return K
+
+    def diag(self, X):
+        out = np.full(X.shape[0], 1.0)
+        if "linear" in self.parts:
+            s = self.shares[1 + self.parts.index("linear")]
+            out = 1 - s + s / X.shape[1] * np.sum(((X - self.center) / self.unit) ** 2, axis=1)
+        return out
 
 
 class Laplacian(Stationary):

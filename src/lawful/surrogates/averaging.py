@@ -32,7 +32,11 @@ from lawful.kernels import Gaussian, Matern, Stationary
 from lawful.surrogates.evidence import Geometry, Labels, leave_one_out
 from lawful.surrogates.scoring import Posterior, Prior, cost
 
-FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5))
+import os
+from lawful.kernels import Anova
+_F = {"g": Gaussian(), "5": Matern(2.5), "3": Matern(1.5), "l": Anova(parts=("linear",)), "a": Anova(parts=("additive",)), "b": Anova(parts=("additive", "linear"))}
+FAMILIES: tuple[Stationary, ...] = tuple(_F[c] for c in os.environ.get("FAM", "g53"))
+if "TAUS" in os.environ: pass
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
 DROPPED = 1e-3  # families with less weight
@@ -115,19 +119,20 @@ class Tuner:
         """Each family on these rows from x: what it finds under each prior, taken together."""
         out = []
         for kernel in families:
-            ends, costs, begin = [], [], x
+            e = len(kernel.parts)
+            ends, costs, begin = [], [], np.concatenate([x[: self.d], np.zeros(e), x[self.d :]]) if len(x) == self.d + (0 if self.log_g is not None else len(tasks)) else x
             for prior in priors:
                 end = self.posterior(kernel, tasks, prior).descend(begin, steps)
                 if end is not None:
                     ends.append(end.x)
-                    costs.append(cost(end, prior))
+                    costs.append(cost(end, prior, e))
                     begin = ends[0]
             if ends:
                 shares = np.exp(min(costs) - np.array(costs))
                 mean = np.average(ends, axis=0, weights=shares)
                 best = priors[int(np.argmin(costs))]
                 out.append(Found(kernel, mean, min(costs) - float(np.log(shares.sum())), best))
-                x = ends[0]
+                x = np.append(ends[0][: self.d], ends[0][self.d + e :])
         return out
 
 
@@ -159,7 +164,7 @@ def tune(
             robust = tuner.explore(replace(many, w=many.w * odd), begins, priors, seed)
             odd = row_weights(many, likeliest(robust))
             if odd is not None:
-                robust = tuner.explore(replace(many, w=many.w * odd), [likeliest(robust).x], priors, seed)
+                robust = tuner.explore(replace(many, w=many.w * odd), [plain(likeliest(robust), self_d(labels))], priors, seed)
             robust = tuner.settled(robust, many, False)
             if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - CLEAR:
                 found = robust
@@ -197,6 +202,14 @@ def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:
     return out
 
 
+def self_d(labels): return labels.X.shape[1]
+
+
+def plain(one, d):
+    e = len(one.kernel.parts)
+    return np.append(one.x[:d], one.x[d + e :])
+
+
 def likeliest(found: list[Found]) -> Found:
     return min(found, key=lambda one: one.cost)
 
@@ -204,7 +217,7 @@ def likeliest(found: list[Found]) -> Found:
 def left_out(labels: Labels, one: Found) -> tuple[np.ndarray, np.ndarray] | None:
     """Leave-one-out residuals of a family, and their expected sizes."""
     d = labels.X.shape[1]
-    return leave_one_out(labels, Geometry(one.kernel, labels.X, one.x[:d]), float(one.x[d]))
+    return leave_one_out(labels, Geometry(one.kernel, labels.X, one.x[: d + len(one.kernel.parts)]), float(one.x[d + len(one.kernel.parts)]))
 
 
 def row_weights(labels: Labels, one: Found) -> np.ndarray | None:

@@ -79,41 +79,84 @@ class Evidence(NamedTuple):
 
 
 class Geometry:
-    """k and -k' between the inputs for given length scales: what tasks on the same inputs share."""
+    """k and its slopes between the inputs for given parameters of the kernel: what tasks on the same inputs share."""
 
-    def __init__(self, kernel: Stationary, X: np.ndarray, t: np.ndarray) -> None:
-        self.power, scales = kernel.power, np.exp(t)
-        self.U = (X - X.mean(axis=0)) / scales
+    def __init__(self, kernel: Stationary, X: np.ndarray, theta: np.ndarray) -> None:
+        d = X.shape[1]
+        self.power, scales = kernel.power, np.exp(theta[:d])
+        centred = X - X.mean(axis=0)
+        self.U = centred / scales
         if kernel.power == 2 and kernel.smooth:
-            square = np.einsum("ij,ij->i", self.U, self.U)
-            q = self.U @ self.U.T
-            q *= -2
-            q += square[:, None]
-            q += square[None, :]
-            np.maximum(q, 0.0, out=q)
-            np.fill_diagonal(q, 0.0)
+            q = squared_distances(self.U)
         else:
             q = type(kernel)(**(kernel.get_params() | {"sigma": 1.0})).distance(self.U, self.U)
         self.R, self.decay = kernel.profile_and_decay(q)
+        self.parts, self.shares = [], []
+        if kernel.parts:
+            logits = np.append(0.0, theta[d:])
+            e = np.exp(logits - logits.max())
+            self.shares = e / e.sum()
+            self.parts = [self.R]
+            self.kinds = kernel.parts
+            for kind in kernel.parts:
+                if kind == "additive":
+                    self.E = np.exp(-((self.U.T[:, :, None] - self.U.T[:, None, :]) ** 2))
+                    self.add = self.shares[1 + kernel.parts.index(kind)] / d
+                    self.parts.append(self.E.mean(axis=0))
+                else:
+                    self.parts.append(centred @ centred.T / d)
+            self.R = sum(s * p for s, p in zip(self.shares, self.parts))
+            self.decay = self.decay * self.shares[0]
 
     def contract(self, W: np.ndarray) -> np.ndarray:
-        """sum_ab W_ab dR_ab / dt_j for a symmetric W."""
+        """sum_ab W_ab dR_ab / dtheta_j for a symmetric W."""
         M = W * self.decay
-        if self.power == 2:
-            return 4 * (M.sum(axis=1) @ self.U**2 - np.einsum("ij,ij->j", self.U, M @ self.U))
-        return np.array([float(np.sum(M * np.abs(u[:, None] - u[None, :]))) for u in self.U.T])
+        if self.power != 2:
+            return np.array([float(np.sum(M * np.abs(u[:, None] - u[None, :]))) for u in self.U.T])
+        out = 4 * (M.sum(axis=1) @ self.U**2 - np.einsum("ij,ij->j", self.U, M @ self.U))
+        if not self.parts:
+            return out
+        if "additive" in self.kinds:
+            M = self.E * W
+            u = self.U.T[:, :, None]
+            out += 4 * self.add * ((M.sum(axis=2) * self.U.T**2).sum(axis=1) - (self.U.T * (M @ u)[:, :, 0]).sum(axis=1))
+        heights = np.array([np.sum(W * part) for part in self.parts])
+        mean = self.shares @ heights
+        return np.append(out, self.shares[1:] * (heights[1:] - mean))
 
     def slopes(self, V: np.ndarray) -> list[np.ndarray]:
-        """dR/dt_j V for every j."""
+        """dR/dtheta_j V for every j."""
         if self.power != 2:
             return [(self.decay * np.abs(u[:, None] - u[None, :])) @ V for u in self.U.T]
         k = V.shape[1]
         stacked = np.concatenate([V] + [u[:, None] * V for u in self.U.T] + [(u**2)[:, None] * V for u in self.U.T], axis=1)
         parts = np.split(self.decay @ stacked, stacked.shape[1] // k, axis=1)
         d = self.U.shape[1]
-        return [
+        out = [
             2 * ((u**2)[:, None] * parts[0] - 2 * u[:, None] * parts[1 + j] + parts[1 + d + j]) for j, u in enumerate(self.U.T)
         ]
+        if not self.parts:
+            return out
+        if "additive" in self.kinds:
+            u = self.U.T[:, :, None]
+            stacked = np.concatenate([np.broadcast_to(V, (d, *V.shape)), u * V, u**2 * V], axis=2)
+            got = self.E @ stacked
+            more = 2 * self.add * (u**2 * got[:, :, :k] - 2 * u * got[:, :, k : 2 * k] + got[:, :, 2 * k :])
+            out = [a + b for a, b in zip(out, more)]
+        heights = [part @ V for part in self.parts]
+        mean = sum(s * h for s, h in zip(self.shares, heights))
+        return out + [s * (h - mean) for s, h in zip(self.shares[1:], heights[1:])]
+
+
+def squared_distances(U: np.ndarray) -> np.ndarray:
+    square = np.einsum("ij,ij->i", U, U)
+    q = U @ U.T
+    q *= -2
+    q += square[:, None]
+    q += square[None, :]
+    np.maximum(q, 0.0, out=q)
+    np.fill_diagonal(q, 0.0)
+    return q
 
 
 def evidence(

@@ -72,7 +72,7 @@ def likely_members(
             rows = max(min(rows, int((OWN_ROWS / len(useful)) ** (1 / 3))), 2 * FEW)
             one = lambda t: tune(families, labels[t], None if log_g is None else log_g[t], rows, shared, seed)  # noqa: E731
             found = on_threads(one, useful, n_threads(None))
-            members = {t: _members(f, units, labels[t].n, None if log_g is None else log_g[t]) for t, f in zip(useful, found)}
+            members = {t: _members(f, units, labels[t].n, None if log_g is None else log_g[t], labels[t].X.mean(axis=0) * units) for t, f in zip(useful, found)}
         else:
             assert shared is not None
             members = _shared_members(shared, units, labels, log_g, rows, seed)
@@ -114,17 +114,18 @@ def _together(
     return tune_together(families[:1] if own else families, [labels[t] for t in few], known, min(rows, enough), seed)
 
 
-def _members(found: list[Found], units: np.ndarray, n: int, log_g: float | None) -> list[Member]:
+def _members(found: list[Found], units: np.ndarray, n: int, log_g: float | None, center=0.0) -> list[Member]:
     d = len(units)
-    out = [
-        Member(
-            clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.x[:d]))),
-            float(np.exp(one.x[d] if log_g is None else log_g)) / n,
-            float(w),
-        )
-        for one, w in zip(found, weights_of(found))
-        if w > 0
-    ]
+    out = []
+    for one, w in zip(found, weights_of(found)):
+        if w > 0:
+            e = len(one.kernel.parts)
+            kernel = clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.x[:d])))
+            if e:
+                logits = np.append(0.0, one.x[d : d + e])
+                shares = np.exp(logits - logits.max())
+                kernel.set_params(shares=shares / shares.sum(), center=center, unit=units)
+            out.append(Member(kernel, float(np.exp(one.x[d + e] if log_g is None else log_g)) / n, float(w)))
     return sorted(out, key=lambda member: -member.weight)
 
 

@@ -28,6 +28,7 @@ NOISE, NOISE_BREADTH = np.log(0.01), 4.0
 SCALE_BOUNDS = np.log([1e-2, 1e4])
 LOWEST, HIGHEST = np.log(1e-14), np.log(1e4)  # of g
 GAIN = 0.1  # nats: a step that promises less is the last
+SHARE, SHARE_BREADTH = 0.0, 2.0  # of the logarithm of what a part of a kernel has, beside the product
 REACH = np.array([1.5, 4.0])  # the longest step, in t and in log g
 
 
@@ -87,12 +88,18 @@ class Posterior:
     def d(self) -> int:
         return self.tasks[0].X.shape[1]
 
+    @property
+    def m(self) -> int:
+        """Parameters of the kernel."""
+        return self.d + len(self.kernel.parts)
+
     def noise(self, x: np.ndarray) -> np.ndarray:
-        return x[self.d :] if self.log_g is None else self.log_g
+        return x[self.m :] if self.log_g is None else self.log_g
 
     def value(self, x: np.ndarray) -> float:
         """The objective alone; infinite where a matrix is singular."""
-        t, total = x[: self.d], self.prior(x[: self.d])[0]
+        t = x[: self.m]
+        total = self.prior(x[: self.d])[0] + float(np.sum((t[self.d :]-SHARE) ** 2)) / (2 * SHARE_BREADTH**2)
         for labels, log_g, geometry in zip(self.tasks, self.noise(x), self._geometries(t)):
             found = evidence(labels, geometry, float(log_g), slope=False)
             if found is None:
@@ -101,10 +108,14 @@ class Posterior:
         return float(total)
 
     def at(self, x: np.ndarray) -> Point | None:
-        d, t = self.d, x[: self.d]
-        value, slope_t, curvature_t = self.prior(t)
+        d, t = self.d, x[: self.m]
+        value, slope_t, curvature_t = self.prior(x[:d])
         slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
         slope[:d], curvature[:d, :d] = slope_t, curvature_t
+        value += float(np.sum((t[d:]-SHARE) ** 2)) / (2 * SHARE_BREADTH**2)
+        slope[d : self.m] = (t[d:]-SHARE) / SHARE_BREADTH**2
+        curvature[range(d, self.m), range(d, self.m)] = SHARE_BREADTH**-2
+        d = self.m
         self.evaluations += 1
         for k, (labels, log_g, geometry) in enumerate(zip(self.tasks, self.noise(x), self._geometries(t))):
             found = evidence(labels, geometry, float(log_g), information=True)
@@ -139,16 +150,16 @@ class Posterior:
 
     def settled(self, x: np.ndarray, steps: int, together: bool) -> np.ndarray:
         """x after a few steps in the noise and, `together`, in a common factor of the length scales."""
-        d, k = self.d, len(x) - self.d
+        d, m, k = self.d, self.m, len(x) - self.m
         basis = np.zeros((len(x), k + together))
-        basis[d:, :k] = np.eye(k)
+        basis[m:, :k] = np.eye(k)
         basis[:d, k:] = 1.0
         here = self.at(x)
         for _ in range(steps):
             if here is None:
                 break
             step = basis @ np.linalg.solve(basis.T @ here.curvature @ basis, -basis.T @ here.slope)
-            there = self.at(np.append(here.x[:d] + step[:d], np.clip(here.x[d:] + np.clip(step[d:], -3, 3), LOWEST, HIGHEST)))
+            there = self.at(np.append(here.x[:m] + step[:m], np.clip(here.x[m:] + np.clip(step[m:], -3, 3), LOWEST, HIGHEST)))
             if there is None or there.value > here.value - GAIN:
                 here = there if there is not None and there.value < here.value else here
                 break
@@ -157,10 +168,11 @@ class Posterior:
 
     def descend(self, x: np.ndarray, steps: int, gain: float = GAIN) -> Point | None:
         """The minimum near x, or where so many steps led; None where nothing can be evaluated."""
-        d = self.d
+        d, e = self.m, len(self.kernel.parts)
         low = np.append(np.full(d, SCALE_BOUNDS[0]), np.full(len(x) - d, LOWEST))
         high = np.append(np.full(d, SCALE_BOUNDS[1]), np.full(len(x) - d, HIGHEST))
         reach = np.append(np.full(d, REACH[0]), np.full(len(x) - d, REACH[1]))
+        low[d - e : d], high[d - e : d] = -12.0, 12.0
         here = self.at(np.clip(x, low, high))
         while here is None and len(x) > d and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
             x = np.append(x[:d], x[d:] + np.log(10.0))
@@ -193,13 +205,13 @@ def _bounded_step(here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return step
 
 
-def cost(point: Point, prior: Prior) -> float:
+def cost(point: Point, prior: Prior, parts: int = 0) -> float:
     """Minus the log of the evidence, by Laplace's method.
 
     Length scales that tasks share have seen the labels of each of them: that they fit is no surprise, and costs a nat for every
     length scale that the task's own labels determine, tr(H^-1 F).
     """
-    found = point.value + prior.volume + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
+    found = point.value + prior.volume + parts * np.log(SHARE_BREADTH) + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
     if prior.anchor is None:
         return found
     assumed = np.zeros_like(point.curvature)
