@@ -206,6 +206,18 @@ class Anova(Stationary):
         return out
 
 
+class Trend(Stationary):
+    def __init__(self, sigma: Any = "auto", center=0.0) -> None:
+        self.sigma, self.center = sigma, center
+
+    def __call__(self, X, Z):
+        s = self.scales(X.shape[1])
+        return 2 * ((X - self.center) / s) @ ((Z - self.center) / s).T
+
+    def diag(self, X):
+        return 2 * np.sum(((X - self.center) / self.scales(X.shape[1])) ** 2, axis=1)
+
+
 class Laplacian(Stationary):
     """exp(-|x - x'|_1 / sigma)."""
 

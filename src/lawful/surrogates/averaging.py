@@ -33,11 +33,11 @@ from lawful.surrogates.evidence import Geometry, Labels, leave_one_out
 from lawful.surrogates.scoring import Posterior, Prior, cost
 
 import os
-from lawful.kernels import Anova
-_F = {"g": Gaussian(), "5": Matern(2.5), "3": Matern(1.5), "l": Anova(parts=("linear",)), "a": Anova(parts=("additive",)), "b": Anova(parts=("additive", "linear"))}
+from lawful.kernels import Anova, Trend
+_F = {"g": Gaussian(), "5": Matern(2.5), "3": Matern(1.5), "l": Anova(parts=("linear",)), "a": Anova(parts=("additive",)), "t": Trend(), "b": Anova(parts=("additive", "linear"))}
 FAMILIES: tuple[Stationary, ...] = tuple(_F[c] for c in os.environ.get("FAM", "g53"))
-if "TAUS" in os.environ: pass
-TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
+
+TAUS = tuple(float(v) for v in os.environ.get("TAUS", "1 3 .3").split())  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
 DROPPED = 1e-3  # families with less weight
 FEW = 256  # rows on which a basin is found

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-from lawful.kernels import Stationary
+from lawful.kernels import Stationary, Trend
 
 __all__ = ["Evidence", "Geometry", "Labels", "evidence", "leave_one_out", "noise_path"]
 
@@ -86,12 +86,16 @@ class Geometry:
         self.power, scales = kernel.power, np.exp(theta[:d])
         centred = X - X.mean(axis=0)
         self.U = centred / scales
+        self.parts, self.shares = [], []
+        self.linear = isinstance(kernel, Trend)
+        if self.linear:
+            self.R = 2 * self.U @ self.U.T
+            return
         if kernel.power == 2 and kernel.smooth:
             q = squared_distances(self.U)
         else:
             q = type(kernel)(**(kernel.get_params() | {"sigma": 1.0})).distance(self.U, self.U)
         self.R, self.decay = kernel.profile_and_decay(q)
-        self.parts, self.shares = [], []
         if kernel.parts:
             logits = np.append(0.0, theta[d:])
             e = np.exp(logits - logits.max())
@@ -110,6 +114,8 @@ class Geometry:
 
     def contract(self, W: np.ndarray) -> np.ndarray:
         """sum_ab W_ab dR_ab / dtheta_j for a symmetric W."""
+        if self.linear:
+            return -4 * np.einsum("ij,ij->j", self.U, W @ self.U)
         M = W * self.decay
         if self.power != 2:
             return np.array([float(np.sum(M * np.abs(u[:, None] - u[None, :]))) for u in self.U.T])
@@ -126,6 +132,8 @@ class Geometry:
 
     def slopes(self, V: np.ndarray) -> list[np.ndarray]:
         """dR/dtheta_j V for every j."""
+        if self.linear:
+            return [-4 * np.outer(u, u @ V) for u in self.U.T]
         if self.power != 2:
             return [(self.decay * np.abs(u[:, None] - u[None, :])) @ V for u in self.U.T]
         k = V.shape[1]

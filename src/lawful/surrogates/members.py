@@ -15,7 +15,7 @@ from sklearn.base import clone
 from lawful._array import Array, to_numpy
 from lawful._checks import check_choice
 from lawful._threads import blas_threads, n_threads, on_threads
-from lawful.kernels import Kernel, Stationary
+from lawful.kernels import Kernel, Stationary, Trend
 from lawful.surrogates.averaging import FAMILIES, FEW, REFINED, Found, thinned, tune, tune_together, weights_of
 from lawful.surrogates.evidence import Geometry, Labels, noise_path
 from lawful.surrogates.exact import Sample
@@ -121,6 +121,8 @@ def _members(found: list[Found], units: np.ndarray, n: int, log_g: float | None,
         if w > 0:
             e = len(one.kernel.parts)
             kernel = clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.x[:d])))
+            if isinstance(kernel, Trend):
+                kernel.set_params(center=center)
             if e:
                 logits = np.append(0.0, one.x[d : d + e])
                 shares = np.exp(logits - logits.max())
