@@ -53,6 +53,12 @@ HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
 
 
+PRUNE, SPLIT = int(os.environ.get('PRUNE', 0)), int(os.environ.get('SPLIT', 0))
+
+
+KEPT = []
+
+
 class Found(NamedTuple):
     """A family after tuning: x = (t, log g of each task), minus the log of its evidence, and its likeliest prior."""
 
@@ -117,8 +123,9 @@ class Tuner:
         self, families: tuple[Stationary, ...], tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS
     ) -> list[Found]:
         """Each family on these rows from x: what it finds under each prior, taken together."""
-        out = []
+        out, pruned, given = [], None, priors
         for kernel in families:
+            priors = given
             e = len(kernel.parts)
             ends, costs, begin = [], [], np.concatenate([x[: self.d], np.zeros(e), x[self.d :]]) if len(x) == self.d + (0 if self.log_g is not None else len(tasks)) else x
             for prior in priors:
@@ -127,10 +134,26 @@ class Tuner:
                     ends.append(end.x)
                     costs.append(cost(end, prior, e))
                     begin = ends[0]
-            if ends:
+            if ends and len(priors) > 1 and self.d > 1 and PRUNE:
+                if pruned is None:
+                    wide = int(np.argmax([p.tau for p in priors[: len(ends)]]))
+                    pruned = self.posterior(kernel, tasks, priors[0]).relevant(ends[wide])[0]
+                prior = Prior(self.d, 1.0, keep=pruned)
+                begin = ends[0].copy()
+                begin[np.setdiff1d(np.arange(self.d), pruned)] = 9.2
+                end = self.posterior(kernel, tasks, prior).descend(begin, steps)
+                if end is not None:
+                    ends.append(end.x)
+                    costs.append(cost(end, prior, e))
+                    priors = [*priors[: len(ends) - 1], prior]
+            if ends and SPLIT:
+                out += [Found(kernel, x_, c_, p_) for x_, c_, p_ in zip(ends, costs, priors)]
+                x = np.append(ends[0][: self.d], ends[0][self.d + e :])
+            elif ends:
                 shares = np.exp(min(costs) - np.array(costs))
                 mean = np.average(ends, axis=0, weights=shares)
                 best = priors[int(np.argmin(costs))]
+                KEPT.append(best.keep is not None)
                 out.append(Found(kernel, mean, min(costs) - float(np.log(shares.sum())), best))
                 x = np.append(ends[0][: self.d], ends[0][self.d + e :])
         return out

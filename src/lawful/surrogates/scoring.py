@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import gammaln
 
 from lawful.kernels import Stationary
 from lawful.surrogates.evidence import Geometry, Labels, evidence
@@ -43,10 +44,17 @@ class Prior:
     d: int
     tau: float = 1.0
     anchor: np.ndarray | None = None
+    keep: np.ndarray | None = None  # which inputs matter; the others have no say
 
     def __call__(self, t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, slope, curvature."""
         d = self.d
+        if self.keep is not None:
+            k = self.keep
+            value, some, bend = Prior(len(k), self.tau)(t[k])
+            slope, curvature = np.zeros(d), np.eye(d)
+            slope[k], curvature[np.ix_(k, k)] = some, bend
+            return value, slope, curvature
         if self.anchor is not None:
             gap = t - self.anchor
             return float(gap @ gap) / (2 * self.tau**2), gap / self.tau**2, np.eye(d) / self.tau**2
@@ -59,6 +67,9 @@ class Prior:
     @property
     def volume(self) -> float:
         """What a wide prior costs, in nats: the log of its standard deviations, one in each direction."""
+        if self.keep is not None:
+            d, k = self.d, len(self.keep)
+            return Prior(k, self.tau).volume + float(np.log(d) + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
         if self.anchor is not None:
             return self.d * float(np.log(self.tau))
         return (self.d - 1) * float(np.log(self.tau)) + float(np.log(BREADTH * np.sqrt(self.d)))
@@ -131,6 +142,10 @@ class Posterior:
                 curvature[d + k, d + k] = found.information[d, d] + 1 / NOISE_BREADTH**2
                 curvature[:d, d + k] += found.information[:d, d]
                 curvature[d + k, :d] += found.information[:d, d]
+        if self.prior.keep is not None:
+            out = np.setdiff1d(np.arange(self.d), self.prior.keep)
+            slope[out], curvature[out], curvature[:, out] = 0.0, 0.0, 0.0
+            curvature[out, out] = 1.0
         return Point(x, float(value), slope, curvature)
 
     def _geometries(self, t: np.ndarray) -> list[Geometry]:
@@ -147,6 +162,21 @@ class Posterior:
             values = [np.inf if f is None else f.value + noise_prior(log_g) for f, log_g in zip(found, grid)]
             out.append(float(grid[int(np.argmin(values))]))
         return np.array(out)
+
+    def relevant(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The inputs that matter, and x without the others; None where all do."""
+        d, order = self.d, np.argsort(x[: self.d])
+        best = None
+        for k in range(1, d):
+            kept = np.sort(order[:k])
+            prior = Prior(d, 1.0, keep=kept)
+            there = x.copy()
+            there[order[k:]] = SCALE_BOUNDS[1]
+            posterior = Posterior(self.kernel, self.tasks, prior, self.log_g)
+            value = posterior.value(there) + prior.volume
+            if best is None or value < best[0]:
+                best = (value, kept, there)
+        return None if best is None else best[1:]
 
     def settled(self, x: np.ndarray, steps: int, together: bool) -> np.ndarray:
         """x after a few steps in the noise and, `together`, in a common factor of the length scales."""
