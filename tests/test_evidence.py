@@ -15,7 +15,8 @@ from lawful import ConstrainedRegressor, KernelRidge, Sphere
 from lawful.kernels import Gaussian, Laplacian, Matern
 from lawful.surrogates import evidence as module
 from lawful.surrogates.averaging import row_weights, tune
-from lawful.surrogates.evidence import Geometry, Labels, evidence, leave_one_out, noise_path
+from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
+from lawful.surrogates.geometry import geometry
 from lawful.surrogates.scoring import Posterior, Prior
 
 RNG = np.random.default_rng(0)
@@ -45,10 +46,10 @@ def dense(kernel, t, log_g, w=W):
 @each_intercept
 def test_slope_of_the_evidence(kernel, intercept):
     def f(x):
-        return evidence(labels(intercept), Geometry(kernel, X, x[:D]), x[D], slope=False).value
+        return evidence(labels(intercept), geometry(kernel, X, x[:D]), x[D], slope=False).value
 
     x, h = np.append(T, LOG_G), 1e-5
-    exact = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G).slope
+    exact = evidence(labels(intercept), geometry(kernel, X, T), LOG_G).slope
     numeric = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(D + 1)]
     np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6)
 
@@ -58,7 +59,7 @@ def test_slope_of_the_evidence(kernel, intercept):
 def test_information_is_fishers(kernel, intercept, monkeypatch):
     """With many random vectors the estimate is the formula."""
     monkeypatch.setattr(module, "PROBES", 20_000)
-    found = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G, information=True).information
+    found = evidence(labels(intercept), geometry(kernel, X, T), LOG_G, information=True).information
     _, B, P_ = dense(kernel, T, LOG_G)
     Q = P_ if intercept else B
     h = 1e-5
@@ -77,7 +78,7 @@ def test_evidence_without_constant_is_the_likelihood():
         A = dense(Gaussian(), t, log_g, np.ones(P))[0]
         s2 = Y @ np.linalg.solve(A, Y) / P
         densities.append(-multivariate_normal(np.zeros(P), s2 * A).logpdf(Y))
-        found = evidence(Labels(X, np.ones(P), Y, 0.0, P, False), Geometry(Gaussian(), X, t), log_g, slope=False)
+        found = evidence(Labels(X, np.ones(P), Y, 0.0, P, False), geometry(Gaussian(), X, t), log_g, slope=False)
         values.append(found.value)
         assert found.s2 == pytest.approx(s2)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
@@ -93,7 +94,7 @@ def test_evidence_with_constant_is_the_likelihood_of_contrasts():
         s2 = z @ np.linalg.solve(A, z) / (P - 1)
         densities.append(-multivariate_normal(np.zeros(P - 1), s2 * A).logpdf(z))
         lone = Labels(X, np.ones(P), Y, 0.0, P, True)
-        values.append(evidence(lone, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+        values.append(evidence(lone, geometry(Gaussian(), X, t), log_g, slope=False).value)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
 
 
@@ -110,23 +111,23 @@ def test_merging_equal_inputs_does_not_change_the_evidence():
         K = Gaussian(np.exp(t))(X[twice], X[twice]) + np.exp(log_g) * np.eye(len(twice))
         s2 = y @ np.linalg.solve(K, y) / len(twice)
         densities.append(-multivariate_normal(np.zeros(len(twice)), s2 * K).logpdf(y))
-        values.append(evidence(merged, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+        values.append(evidence(merged, geometry(Gaussian(), X, t), log_g, slope=False).value)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
 
 
 @each_intercept
 def test_a_path_of_noises_is_one_noise_at_a_time(intercept):
     two = [labels(intercept), Labels(X, W, Y**2, 0.1, N, intercept)]
-    geometry, grid = Geometry(Matern(2.5), X, T), np.array([-9.0, -4.0, 1.0])
-    path = noise_path(two, geometry, grid)
+    matrices, grid = geometry(Matern(2.5), X, T), np.array([-9.0, -4.0, 1.0])
+    path = noise_path(two, matrices, grid)
     for i, log_g in enumerate(grid):
         for k, one in enumerate(two):
-            assert path[i, k] == pytest.approx(evidence(one, geometry, log_g, slope=False).value, abs=1e-6)
+            assert path[i, k] == pytest.approx(evidence(one, matrices, log_g, slope=False).value, abs=1e-6)
 
 
 def test_leave_one_out_residuals_and_their_sizes():
     lone = Labels(X, np.ones(P), Y, 0.0, P, True)
-    residuals, sizes = leave_one_out(lone, Geometry(Gaussian(), X, T), LOG_G)
+    residuals, sizes = leave_one_out(lone, geometry(Gaussian(), X, T), LOG_G)
     ridge = KernelRidge(Gaussian(np.exp(T)), lam=np.exp(LOG_G) / P).fit(X, Y)
     np.testing.assert_allclose(residuals, ridge.residuals()[0], atol=1e-8)
     P_ = dense(Gaussian(), T, LOG_G, np.ones(P))[2]
@@ -177,7 +178,7 @@ def test_predictions_are_linear_in_the_labels_and_averages_of_members():
     ridge = KernelRidge(tune="evidence").fit(X, y)
     members = ridge.members_[0]
     assert len(members) > 1 and sum(m.weight for m in members) == pytest.approx(1)
-    assert all(a.weight >= b.weight >= 1e-3 for a, b in pairwise(members))
+    assert all(a.weight >= b.weight >= 1e-2 for a, b in pairwise(members))
     new = X[:5] + 0.03
     alone = [KernelRidge(m.kernel, lam=m.lam).fit(X, y) for m in members]
     average = sum(m.weight * one.predict(new) for m, one in zip(members, alone))

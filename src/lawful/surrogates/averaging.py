@@ -1,10 +1,12 @@
 """Kernels and noise of a task by evidence: families are averaged, tasks share what they have in common.
 
-    alpha(x) = sum_k w_k alpha_k(x),      w_k proportional to the evidence of family k
+    alpha(x) = sum_k w_k alpha_k(x),      w_k proportional to the evidence of member k
 
-over Gaussian, Matern 5/2 and Matern 3/2 kernels, so that predictions stay linear in the labels. For each family the evidence is
-a sum over several strengths tau of the prior that ties the length scales together (`scoring`); its length scales are the
-geometric means over the taus, weighted by evidence. Families below a thousandth are dropped.
+over families of kernels and priors of their length scales (`scoring`), so that predictions stay linear in the labels: members
+are Gaussian, Matern 5/2 and Matern 3/2 kernels, `Additive` ones (sums of functions of single inputs need far fewer rows) and
+`Trend` (tables are often nearly linear), each with length scales tied by several strengths tau, or for a few of the inputs
+only. Every prior is tried with the Gaussian, those within `HOPELESS` nats of the best with the other families. Members below
+a hundredth are dropped. Without a free constant, predictions return to a known one far from the data, and there is no `Trend`.
 
 Tasks first learn length scales together, each with noise of its own. Then each has its own; that they are near the shared ones
 is one more prior beside those of the taus, weighed by evidence too. So a task with five observations has length scales near
@@ -28,23 +30,21 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from lawful.kernels import Gaussian, Matern, Stationary
-from lawful.surrogates.evidence import Geometry, Labels, leave_one_out
-from lawful.surrogates.scoring import Posterior, Prior, cost
+from lawful.kernels import Additive, Gaussian, Matern, Stationary, Trend
+from lawful.surrogates.evidence import Labels, leave_one_out
+from lawful.surrogates.geometry import geometry
+from lawful.surrogates.scoring import Posterior, Prior, cost, without
 
-import os
-from lawful.kernels import Anova, Trend
-_F = {"g": Gaussian(), "5": Matern(2.5), "3": Matern(1.5), "l": Anova(parts=("linear",)), "a": Anova(parts=("additive",)), "t": Trend(), "b": Anova(parts=("additive", "linear"))}
-FAMILIES: tuple[Stationary, ...] = tuple(_F[c] for c in os.environ.get("FAM", "g53"))
-
-TAUS = tuple(float(v) for v in os.environ.get("TAUS", "1 3 .3").split())  # how much the length scales of a task differ
+FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5), Additive(), Trend())
+TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
-DROPPED = 1e-3  # families with less weight
+DROPPED = 1e-2  # members with less weight
 FEW = 256  # rows on which a basin is found
 REFINED = 3000  # rows on which noise and a common factor are settled
-HOPELESS = 5.0  # nats by which a family may be behind on few rows to be tried on all
+HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
+CARRIED = 4  # so many members are tried on all rows
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
-LOCAL = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
+CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
 STEPS, FIRST, LAST = 30, 8, 4  # of a descent; of one on few of the rows, and of one on all from there
@@ -53,19 +53,22 @@ HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
 
 
-PRUNE, SPLIT = int(os.environ.get('PRUNE', 0)), int(os.environ.get('SPLIT', 0))
-
-
-KEPT = []
-
-
 class Found(NamedTuple):
-    """A family after tuning: x = (t, log g of each task), minus the log of its evidence, and its likeliest prior."""
+    """A member: a family and a prior after tuning, x = (theta, log g of each task), and minus the log of its evidence."""
 
     kernel: Stationary
     x: np.ndarray
     cost: float
     prior: Prior
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The kernel's parameters: length scales first."""
+        return self.x[: self.prior.d + self.kernel.extra]
+
+    @property
+    def log_g(self) -> np.ndarray:
+        return self.x[self.prior.d + self.kernel.extra :]
 
 
 class Tuner:
@@ -79,14 +82,18 @@ class Tuner:
         return Posterior(kernel, tasks, prior, self.log_g)
 
     def with_noise(self, posterior: Posterior, t: np.ndarray) -> np.ndarray:
-        return t if self.log_g is not None else np.append(t, posterior.best_noise(t, NOISES))
+        return posterior.join(t, np.zeros(0) if self.log_g is not None else posterior.best_noise(t, NOISES))
+
+    def plain(self, one: Found) -> np.ndarray:
+        """x of the first family, from a member."""
+        return self.posterior(self.families[0], self.tasks, one.prior).join(one.x[: self.d], one.log_g)
 
     def equal(self, kernel: Stationary, tasks: list[Labels], prior: Prior) -> list[np.ndarray]:
         """Equal length scales, the best below sqrt(d) and the best above; the better one first."""
         posterior = self.posterior(kernel, tasks, prior)
         tried = [self.with_noise(posterior, np.full(self.d, np.log(c * np.sqrt(self.d)))) for c in ISOTROPIC]
         heights = [posterior.value(x) for x in tried]
-        halves = np.split(np.arange(len(ISOTROPIC)), [LOCAL])
+        halves = np.split(np.arange(len(ISOTROPIC)), [CURVED])
         best = sorted((min(half, key=heights.__getitem__) for half in halves), key=heights.__getitem__)
         return [tried[i] for i in best]
 
@@ -99,64 +106,51 @@ class Tuner:
         ends = [end for end in (posterior.descend(x, steps) for x in begins) if end is not None]
         x = min(ends, key=lambda end: end.value).x if ends else begins[0]
         if all_at_once:
-            return self.compare(self.families, [labels], x, priors)
-        # few rows tell the prior, and which families are worth a descent on all
-        tried = self.compare(self.families, few, x, priors[:1], FIRST)
-        best = likeliest(tried)
-        (settled,) = self.compare((best.kernel,), few, best.x, priors, FIRST)
-        found = []
-        for one in tried:
-            if one.cost < best.cost + HOPELESS:
-                begin = settled.x if one is best else one.x
-                found += self.compare((one.kernel,), [labels], begin, [settled.prior], LAST)
-        return found
+            return self.compare([labels], x, priors)
+        # few rows tell which families and priors are worth a descent on all
+        tried = sorted(self.compare(few, x, priors, FIRST), key=lambda one: one.cost)
+        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in tried[:CARRIED]
+                 if one.cost < tried[0].cost + HOPELESS]  # fmt: skip
+        return [one for one in found if one is not None] or tried[:1]
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
-        """Families with their noise (and, `together`, a common factor of their length scales) chosen again."""
+        """Members with their noise (and, `together`, a common factor of their length scales) chosen again."""
         return [
             one._replace(x=self.posterior(one.kernel, [labels], replace(one.prior, anchor=None)).settled(one.x, 3, together))
             for one, w in zip(found, weights_of(found))
             if w > 0
         ]
 
-    def compare(
-        self, families: tuple[Stationary, ...], tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS
-    ) -> list[Found]:
-        """Each family on these rows from x: what it finds under each prior, taken together."""
-        out, pruned, given = [], None, priors
-        for kernel in families:
-            priors = given
-            e = len(kernel.parts)
-            ends, costs, begin = [], [], np.concatenate([x[: self.d], np.zeros(e), x[self.d :]]) if len(x) == self.d + (0 if self.log_g is not None else len(tasks)) else x
-            for prior in priors:
-                end = self.posterior(kernel, tasks, prior).descend(begin, steps)
-                if end is not None:
-                    ends.append(end.x)
-                    costs.append(cost(end, prior, e))
-                    begin = ends[0]
-            if ends and len(priors) > 1 and self.d > 1 and PRUNE:
-                if pruned is None:
-                    wide = int(np.argmax([p.tau for p in priors[: len(ends)]]))
-                    pruned = self.posterior(kernel, tasks, priors[0]).relevant(ends[wide])[0]
-                prior = Prior(self.d, 1.0, keep=pruned)
-                begin = ends[0].copy()
-                begin[np.setdiff1d(np.arange(self.d), pruned)] = 9.2
-                end = self.posterior(kernel, tasks, prior).descend(begin, steps)
-                if end is not None:
-                    ends.append(end.x)
-                    costs.append(cost(end, prior, e))
-                    priors = [*priors[: len(ends) - 1], prior]
-            if ends and SPLIT:
-                out += [Found(kernel, x_, c_, p_) for x_, c_, p_ in zip(ends, costs, priors)]
-                x = np.append(ends[0][: self.d], ends[0][self.d + e :])
-            elif ends:
-                shares = np.exp(min(costs) - np.array(costs))
-                mean = np.average(ends, axis=0, weights=shares)
-                best = priors[int(np.argmin(costs))]
-                KEPT.append(best.keep is not None)
-                out.append(Found(kernel, mean, min(costs) - float(np.log(shares.sum())), best))
-                x = np.append(ends[0][: self.d], ends[0][self.d + e :])
-        return out
+    def found(self, kernel: Stationary, tasks: list[Labels], prior: Prior, x: np.ndarray, steps: int) -> Found | None:
+        end = self.posterior(kernel, tasks, prior).descend(without(x, prior), steps)
+        return None if end is None else Found(kernel, end.x, cost(end, prior, kernel.extra), prior)
+
+    def compare(self, tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS) -> list[Found]:
+        """The first family on these rows from x under each prior, and the others under those that suit the first."""
+        first, *others = self.families
+        found: list[Found] = []
+        for prior in priors:
+            one = self.found(first, tasks, prior, found[0].x if found else x, steps)
+            found += [] if one is None else [one]
+        if found and self.d > 1:
+            widest = max((one for one in found if one.prior.anchor is None), key=lambda one: one.prior.tau, default=found[0])
+            some = self.posterior(first, tasks, priors[0]).relevant(widest.x)
+            one = self.found(first, tasks, some, widest.x, steps)
+            found += [] if one is None else [one]
+        if not found:
+            return []
+        likely = [one for one in found if one.cost < likeliest(found).cost + HOPELESS]
+        for kernel in others:
+            for one in likely:
+                begin = self.posterior(kernel, tasks, one.prior).join(one.x[: self.d], one.log_g)
+                other = self.found(kernel, tasks, one.prior, begin, steps)
+                found += [] if other is None else [other]
+        return found
+
+
+def candidates(rows: int, intercept: bool) -> tuple[Stationary, ...]:
+    """The families for so many rows: beyond `REFINED`, where sums are learned by any of them, the fast ones only."""
+    return tuple(k for k in FAMILIES if not (isinstance(k, Trend) and not intercept) and not (k.extra and rows > REFINED))
 
 
 def tune(
@@ -177,7 +171,7 @@ def tune(
     if shared is not None:
         common = min(shared, key=lambda one: one.cost)
         priors.append(Prior(d, NEAR, common.x[:d]))
-        begins.append(tuner.with_noise(tuner.posterior(common.kernel, few, priors[0]), common.x[:d]))
+        begins.append(tuner.with_noise(tuner.posterior(families[0], few, priors[0]), common.x[:d]))
     found = tuner.explore(many, begins, priors, seed)
     if given is None:
         equal = Found(families[0], begins[0], np.inf, priors[0])
@@ -187,7 +181,7 @@ def tune(
             robust = tuner.explore(replace(many, w=many.w * odd), begins, priors, seed)
             odd = row_weights(many, likeliest(robust))
             if odd is not None:
-                robust = tuner.explore(replace(many, w=many.w * odd), [plain(likeliest(robust), self_d(labels))], priors, seed)
+                robust = tuner.explore(replace(many, w=many.w * odd), [tuner.plain(likeliest(robust))], priors, seed)
             robust = tuner.settled(robust, many, False)
             if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - CLEAR:
                 found = robust
@@ -206,7 +200,7 @@ def tune_together(
     posterior = tuner.posterior(families[0], few, prior)
     ends = [posterior.descend(x, STEPS) for x in tuner.equal(families[0], few, prior)]
     x = min((end for end in ends if end is not None), key=lambda end: end.value).x
-    return tuner.compare(families, some, x, [Prior(prior.d, tau) for tau in TAUS])
+    return tuner.compare(some, x, [Prior(prior.d, tau) for tau in TAUS])
 
 
 def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:
@@ -225,27 +219,18 @@ def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:
     return out
 
 
-def self_d(labels): return labels.X.shape[1]
-
-
-def plain(one, d):
-    e = len(one.kernel.parts)
-    return np.append(one.x[:d], one.x[d + e :])
-
-
 def likeliest(found: list[Found]) -> Found:
     return min(found, key=lambda one: one.cost)
 
 
 def left_out(labels: Labels, one: Found) -> tuple[np.ndarray, np.ndarray] | None:
-    """Leave-one-out residuals of a family, and their expected sizes."""
-    d = labels.X.shape[1]
-    return leave_one_out(labels, Geometry(one.kernel, labels.X, one.x[: d + len(one.kernel.parts)]), float(one.x[d + len(one.kernel.parts)]))
+    """Leave-one-out residuals of a member, and their expected sizes."""
+    return leave_one_out(labels, geometry(one.kernel, labels.X, one.theta), float(one.log_g[0]))
 
 
 def row_weights(labels: Labels, one: Found) -> np.ndarray | None:
     """What Student's t gives to the rows of a task; None where residuals look Gaussian, or are too few to tell."""
-    if len(labels.y) < 20 or one.x[-1] < NOISELESS or (found := left_out(labels, one)) is None:
+    if len(labels.y) < 20 or one.log_g[0] < NOISELESS or (found := left_out(labels, one)) is None:
         return None
     e = found[0] / found[1]
     gaussian = 0.5 * len(e) * (np.log(np.mean(e**2)) + 1 + np.log(2 * np.pi))
@@ -269,7 +254,7 @@ def student(e: np.ndarray, nu: float) -> tuple[float, float]:
 
 
 def weights_of(found: list[Found]) -> np.ndarray:
-    """The share of each family; those below `DROPPED` have none."""
+    """The share of each member; those below `DROPPED` have none."""
     behind = np.array([one.cost for one in found])
     w = np.exp(behind.min() - behind)
     w = np.where(w >= DROPPED * w.sum(), w, 0.0)
