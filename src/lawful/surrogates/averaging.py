@@ -39,12 +39,15 @@ FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5), Additi
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
 DROPPED = 1e-2  # members with less weight
-FEW = 256  # rows on which a basin is found
+FEW = 256  # rows on which families and priors are compared
+BASIN = 150  # rows on which a basin of sums is found
 REFINED = 3000  # rows on which noise and a common factor are settled
 HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
+FAR = 20.0  # nats by which a family may be behind under the first prior to be tried under the others
 CARRIED = 4  # so many members are tried on all rows
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
 CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
+SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of their share
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
 STEPS, FIRST, LAST = 30, 8, 4  # of a descent; of one on few of the rows, and of one on all from there
@@ -126,25 +129,56 @@ class Tuner:
         return None if end is None else Found(kernel, end.x, cost(end, prior, kernel.extra), prior)
 
     def compare(self, tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS) -> list[Found]:
-        """The first family on these rows from x under each prior, and the others under those that suit the first."""
+        """Each family on these rows from x, under all priors or, for those like the first, under those that suit the first."""
         first, *others = self.families
-        found: list[Found] = []
-        for prior in priors:
-            one = self.found(first, tasks, prior, found[0].x if found else x, steps)
-            found += [] if one is None else [one]
-        if found and self.d > 1:
-            widest = max((one for one in found if one.prior.anchor is None), key=lambda one: one.prior.tau, default=found[0])
-            some = self.posterior(first, tasks, priors[0]).relevant(widest.x)
-            one = self.found(first, tasks, some, widest.x, steps)
-            found += [] if one is None else [one]
+        found = self.search(first, tasks, [x], priors, steps)
         if not found:
             return []
         likely = [one for one in found if one.cost < likeliest(found).cost + HOPELESS]
         for kernel in others:
-            for one in likely:
-                begin = self.posterior(kernel, tasks, one.prior).join(one.x[: self.d], one.log_g)
-                other = self.found(kernel, tasks, one.prior, begin, steps)
-                found += [] if other is None else [other]
+            begins = [self.posterior(kernel, tasks, one.prior).join(one.x[: self.d], one.log_g) for one in likely]
+            if self.d > 1 and isinstance(kernel, Additive | Trend):
+                begins = begins[:1] + (self.sums(kernel, tasks, begins[0], priors[0]) if kernel.extra else [])
+                found += self.search(kernel, tasks, begins, priors, steps, likeliest(found).cost + FAR)
+            else:
+                ends = [self.found(kernel, tasks, one.prior, begin, steps) for one, begin in zip(likely, begins)]
+                found += [one for one in ends if one is not None]
+        return found
+
+    def sums(self, kernel: Stationary, tasks: list[Labels], x: np.ndarray, prior: Prior) -> list[np.ndarray]:
+        """Starts near sums of functions of single inputs, whose length scales products need not have: another basin."""
+        few = thinned(tasks, BASIN)
+        posterior = self.posterior(kernel, few, prior)
+        begins = [x.copy(), *(self.with_noise(posterior, np.full(self.d, np.log(c))) for c in SUMS)]
+        for begin in begins:
+            begin[self.d] = MOSTLY
+        return begins
+
+    def search(
+        self,
+        kernel: Stationary,
+        tasks: list[Labels],
+        begins: list[np.ndarray],
+        priors: list[Prior],
+        steps: int,
+        highest: float = np.inf,
+    ) -> list[Found]:
+        """A family under every prior, from the best of several places; under the first only if that costs too much."""
+        if len(begins) > 1:
+            few = thinned(tasks, BASIN)
+            tried = [self.found(kernel, few, priors[0], x, FIRST) for x in begins]
+            begins = [likeliest([one for one in tried if one is not None]).x] if any(tried) else begins
+        first = self.found(kernel, tasks, priors[0], begins[0], steps)
+        found = [] if first is None else [first]
+        if first is None or first.cost > highest:
+            return found
+        for prior in priors[1:]:
+            one = self.found(kernel, tasks, prior, found[0].x, steps)
+            found += [] if one is None else [one]
+        if self.d > 1:
+            widest = max((one for one in found if one.prior.anchor is None), key=lambda one: one.prior.tau)
+            one = self.found(kernel, tasks, self.posterior(kernel, tasks, priors[0]).relevant(widest.x), widest.x, steps)
+            found += [] if one is None else [one]
         return found
 
 
