@@ -39,7 +39,7 @@ FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5), Additi
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
 DROPPED = 1e-2  # members with less weight
-FEW = 256  # rows on which families and priors are compared
+FEW = 200  # rows on which families and priors are compared
 BASIN = 150  # rows on which a basin of sums is found
 REFINED = 3000  # rows on which noise and a common factor are settled
 HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
@@ -104,7 +104,7 @@ class Tuner:
         """All families of a task from the best end of descents from several places, on few rows first."""
         few = thinned([labels], FEW, seed)
         posterior = self.posterior(self.families[0], few, priors[0])
-        all_at_once = len(labels.y) <= 2 * FEW
+        all_at_once = len(labels.y) <= 1.25 * FEW
         steps = STEPS if all_at_once else FIRST
         ends = [end for end in (posterior.descend(x, steps) for x in begins) if end is not None]
         x = min(ends, key=lambda end: end.value).x if ends else begins[0]
