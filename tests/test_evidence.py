@@ -12,12 +12,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from lawful import ConstrainedRegressor, KernelRidge, Sphere
-from lawful.kernels import Gaussian, Laplacian, Matern
+from lawful.kernels import Additive, Gaussian, Laplacian, Matern, Trend
 from lawful.surrogates import evidence as module
+from lawful.surrogates import geometry as matrices_module
 from lawful.surrogates.averaging import row_weights, tune
 from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
 from lawful.surrogates.geometry import geometry
-from lawful.surrogates.scoring import Posterior, Prior
+from lawful.surrogates.scoring import Posterior, Prior, without
 
 RNG = np.random.default_rng(0)
 P, D, N = 30, 3, 36
@@ -276,3 +277,77 @@ def test_decode_carries_the_standard_deviation_before_the_law():
 def test_unknown_rules_of_tuning():
     with pytest.raises(ValueError, match="tune='luck' is unknown; choose one of 'evidence', 'loo'"):
         KernelRidge(tune="luck").fit(X, Y)
+
+
+# ---------------------------------------------------------------------- kernels of structure
+
+
+@pytest.mark.parametrize("kept", [1e9, 0.0], ids=["kept", "computed again"])
+@pytest.mark.parametrize("kernel", [Additive(), Trend()], ids=["additive", "trend"])
+def test_slopes_of_kernels_of_structure(kernel, kept, monkeypatch):
+    """As for the others, with the log odds of the share; and the matrix is that of the kernel itself."""
+    monkeypatch.setattr(matrices_module, "KEPT", kept)
+    posterior = Posterior(kernel, [labels(True)], Prior(D, 0.7))
+    x = np.concatenate([T, [0.4] * kernel.extra, [LOG_G]])
+    numeric = [(posterior.value(x + 1e-5 * e) - posterior.value(x - 1e-5 * e)) / 2e-5 for e in np.eye(len(x))]
+    np.testing.assert_allclose(posterior.at(x).slope, numeric, rtol=1e-4, atol=1e-5)
+    theta, V = x[: D + kernel.extra], RNG.standard_normal((P, 2))
+    found = geometry(kernel, X, theta)
+    moved = [
+        (geometry(kernel, X, theta + 1e-5 * e).R - geometry(kernel, X, theta - 1e-5 * e).R) / 2e-5 for e in np.eye(len(theta))
+    ]
+    np.testing.assert_allclose(found.slopes(V), [dR @ V for dR in moved], atol=1e-6)
+    own = {"share": 1 / (1 + np.exp(-0.4))} if kernel.extra else {"center": X.mean(axis=0)}
+    itself = clone(kernel).set_params(sigma=np.exp(T), **own)
+    np.testing.assert_allclose(found.R, itself(X, X), atol=1e-12)
+    np.testing.assert_allclose(np.diag(found.R), itself.diag(X), atol=1e-12)
+    W_ = V @ V.T
+    h = [clone(itself).set_params(sigma=np.exp(T + 1e-5 * e))(X, X) - clone(itself).set_params(sigma=np.exp(T - 1e-5 * e))(X, X)
+         for e in np.eye(D)]  # fmt: skip
+    np.testing.assert_allclose(itself.contract(W_, X), [np.sum(W_ * dK) / 2e-5 for dK in h], rtol=1e-4, atol=1e-5)
+
+
+def test_sums_of_functions_of_single_inputs_are_found():
+    """Eight inputs and 80 rows: hopeless for a product of kernels, easy for a sum."""
+    rng = np.random.default_rng(5)
+    X, new = rng.uniform(-1, 1, (80, 8)), rng.uniform(-1, 1, (400, 8))
+    truth = lambda x: np.sin(3 * x).sum(axis=1) + np.cos(4 * x[:, 0])  # noqa: E731
+    y = truth(X) + 0.1 * rng.standard_normal(80)
+    ridge, product = KernelRidge(tune="evidence").fit(X, y), KernelRidge(Gaussian(), tune="evidence").fit(X, y)
+    assert isinstance(ridge.kernel_, Additive) and ridge.kernel_.share > 0.5
+    errors = [np.mean((model.predict(new) - truth(new)) ** 2) for model in (ridge, product)]
+    assert errors[0] < 0.3 * errors[1]
+    alone = KernelRidge(Additive(), tune="evidence").fit(X, y)
+    assert np.mean((alone.predict(new) - truth(new)) ** 2) < 0.3 * errors[1]
+
+
+def test_linear_truths_have_a_trend_unless_the_constant_is_known():
+    rng = np.random.default_rng(6)
+    X = 1e5 + rng.standard_normal((60, 6))  # far from zero: the center takes care of it
+    y = (X - 1e5) @ np.arange(1.0, 7.0) + rng.standard_normal(60)
+    ridge = KernelRidge(tune="evidence").fit(X, y)
+    assert any(isinstance(member.kernel, Trend) for member in ridge.members_[0])
+    far = np.full((1, 6), 1e5 + 5.0)
+    assert ridge.predict(far)[0] == pytest.approx(105.0, rel=0.1)
+    np.testing.assert_array_equal(KernelRidge.from_state(ridge.state()).predict(far), ridge.predict(far))
+    known = KernelRidge(tune="evidence", intercept=[0.0]).fit(X, y)
+    assert not any(isinstance(member.kernel, Trend) for member in known.members_[0])
+
+
+def test_inputs_without_a_say_are_left_out():
+    """High signal, 12 inputs of which one matters: no finite length scale is long enough for the others."""
+    rng = np.random.default_rng(7)
+    X, new = rng.standard_normal((40, 12)), rng.standard_normal((300, 12))
+    y = np.sin(2 * X[:, 0]) + 0.02 * rng.standard_normal(40)
+    ridge = KernelRidge(tune="evidence").fit(X, y)
+    assert ridge.kernel_.sigma[0] < 3 and ridge.kernel_.sigma[1:].min() > 1e3
+    inside = np.abs(new[:, 0]) < 1.5
+    assert np.mean((ridge.predict(new) - np.sin(2 * new[:, 0]))[inside] ** 2) < 1e-3
+
+
+def test_prior_of_some_inputs():
+    prior = Prior(4, keep=np.array([1, 3]))
+    x = np.array([0.1, 0.2, 0.3, 0.4, -2.0])
+    np.testing.assert_allclose(without(x, prior), [np.log(1e4), 0.2, np.log(1e4), 0.4, -2.0])
+    assert prior(x[:4])[0] == Prior(2)(x[[1, 3]])[0]
+    assert prior.volume == pytest.approx(Prior(2).volume + np.log(4 * 6))
