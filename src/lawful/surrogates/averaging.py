@@ -182,9 +182,15 @@ class Tuner:
         return found
 
 
-def candidates(rows: int, intercept: bool) -> tuple[Stationary, ...]:
-    """The families for so many rows: beyond `REFINED`, where sums are learned by any of them, the fast ones only."""
-    return tuple(k for k in FAMILIES if not (isinstance(k, Trend) and not intercept) and not (k.extra and rows > REFINED))
+def candidates(rows: int, d: int, intercept: bool) -> tuple[Stationary, ...]:
+    """The families for so many rows and inputs: beyond `REFINED`, where sums are learned by any of them, the fast ones only."""
+    sums, trend = d > 1 and rows <= REFINED, intercept
+    return tuple(k for k in FAMILIES if (sums or not isinstance(k, Additive)) and (trend or not isinstance(k, Trend)))
+
+
+def ties(d: int) -> list[Prior]:
+    """The strengths with which length scales are tied; a single one has nothing to be tied to."""
+    return [Prior(d, tau) for tau in (TAUS if d > 1 else TAUS[:1])]
 
 
 def tune(
@@ -200,7 +206,7 @@ def tune(
     tuner, d = Tuner(families, [labels], given), labels.X.shape[1]
     (many,) = thinned([labels], max_rows, seed)
     few = thinned([many], FEW, seed)
-    priors = [Prior(d, tau) for tau in TAUS]
+    priors = ties(d)
     begins = tuner.equal(families[0], few, priors[0])
     if shared is not None:
         common = min(shared, key=lambda one: one.cost)
@@ -234,7 +240,7 @@ def tune_together(
     posterior = tuner.posterior(families[0], few, prior)
     ends = [posterior.descend(x, STEPS) for x in tuner.equal(families[0], few, prior)]
     x = min((end for end in ends if end is not None), key=lambda end: end.value).x
-    return tuner.compare(some, x, [Prior(prior.d, tau) for tau in TAUS])
+    return tuner.compare(some, x, ties(prior.d))
 
 
 def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:

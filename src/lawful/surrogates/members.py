@@ -54,7 +54,7 @@ def likely_members(
     T, d = len(y), X.shape[1]
     units = input_units(X, samples)
     useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
-    families = (kernel,) if kernel is not None else candidates(max(s.points.shape[0] for s in samples), intercept)
+    families = (kernel,) if kernel is not None else candidates(max(s.points.shape[0] for s in samples), d, intercept)
     if not useful:
         plain = clone(families[0]).set_params(sigma=units * np.sqrt(d))
         return [[Member(plain, _default_lam(lam, samples, t), 1.0)] for t in range(T)]
