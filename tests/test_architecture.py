@@ -36,6 +36,7 @@ REQUIRED |= {"rich", "typer"}  # the command line
 ALLOWED: dict[str, set[str]] = {
     "_array": set(),
     "_checks": set(),
+    "_kernel_bases": set(),
     "_lazy": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),

@@ -12,11 +12,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from lawful import ConstrainedRegressor, KernelRidge, Sphere
-from lawful.kernels import Gaussian, Laplacian, Matern
+from lawful.kernels import Additive, Gaussian, Laplacian, Matern, Trend
 from lawful.surrogates import evidence as module
+from lawful.surrogates import geometry as matrices_module
 from lawful.surrogates.averaging import row_weights, tune
-from lawful.surrogates.evidence import Geometry, Labels, evidence, leave_one_out, noise_path
-from lawful.surrogates.scoring import Posterior, Prior
+from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
+from lawful.surrogates.geometry import geometry
+from lawful.surrogates.scoring import Posterior, Prior, without
 
 RNG = np.random.default_rng(0)
 P, D, N = 30, 3, 36
@@ -45,10 +47,10 @@ def dense(kernel, t, log_g, w=W):
 @each_intercept
 def test_slope_of_the_evidence(kernel, intercept):
     def f(x):
-        return evidence(labels(intercept), Geometry(kernel, X, x[:D]), x[D], slope=False).value
+        return evidence(labels(intercept), geometry(kernel, X, x[:D]), x[D], slope=False).value
 
     x, h = np.append(T, LOG_G), 1e-5
-    exact = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G).slope
+    exact = evidence(labels(intercept), geometry(kernel, X, T), LOG_G).slope
     numeric = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(D + 1)]
     np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6)
 
@@ -58,7 +60,7 @@ def test_slope_of_the_evidence(kernel, intercept):
 def test_information_is_fishers(kernel, intercept, monkeypatch):
     """With many random vectors the estimate is the formula."""
     monkeypatch.setattr(module, "PROBES", 20_000)
-    found = evidence(labels(intercept), Geometry(kernel, X, T), LOG_G, information=True).information
+    found = evidence(labels(intercept), geometry(kernel, X, T), LOG_G, information=True).information
     _, B, P_ = dense(kernel, T, LOG_G)
     Q = P_ if intercept else B
     h = 1e-5
@@ -77,7 +79,7 @@ def test_evidence_without_constant_is_the_likelihood():
         A = dense(Gaussian(), t, log_g, np.ones(P))[0]
         s2 = Y @ np.linalg.solve(A, Y) / P
         densities.append(-multivariate_normal(np.zeros(P), s2 * A).logpdf(Y))
-        found = evidence(Labels(X, np.ones(P), Y, 0.0, P, False), Geometry(Gaussian(), X, t), log_g, slope=False)
+        found = evidence(Labels(X, np.ones(P), Y, 0.0, P, False), geometry(Gaussian(), X, t), log_g, slope=False)
         values.append(found.value)
         assert found.s2 == pytest.approx(s2)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
@@ -93,7 +95,7 @@ def test_evidence_with_constant_is_the_likelihood_of_contrasts():
         s2 = z @ np.linalg.solve(A, z) / (P - 1)
         densities.append(-multivariate_normal(np.zeros(P - 1), s2 * A).logpdf(z))
         lone = Labels(X, np.ones(P), Y, 0.0, P, True)
-        values.append(evidence(lone, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+        values.append(evidence(lone, geometry(Gaussian(), X, t), log_g, slope=False).value)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
 
 
@@ -110,23 +112,23 @@ def test_merging_equal_inputs_does_not_change_the_evidence():
         K = Gaussian(np.exp(t))(X[twice], X[twice]) + np.exp(log_g) * np.eye(len(twice))
         s2 = y @ np.linalg.solve(K, y) / len(twice)
         densities.append(-multivariate_normal(np.zeros(len(twice)), s2 * K).logpdf(y))
-        values.append(evidence(merged, Geometry(Gaussian(), X, t), log_g, slope=False).value)
+        values.append(evidence(merged, geometry(Gaussian(), X, t), log_g, slope=False).value)
     np.testing.assert_allclose(np.diff(values), np.diff(densities), rtol=1e-8)
 
 
 @each_intercept
 def test_a_path_of_noises_is_one_noise_at_a_time(intercept):
     two = [labels(intercept), Labels(X, W, Y**2, 0.1, N, intercept)]
-    geometry, grid = Geometry(Matern(2.5), X, T), np.array([-9.0, -4.0, 1.0])
-    path = noise_path(two, geometry, grid)
+    matrices, grid = geometry(Matern(2.5), X, T), np.array([-9.0, -4.0, 1.0])
+    path = noise_path(two, matrices, grid)
     for i, log_g in enumerate(grid):
         for k, one in enumerate(two):
-            assert path[i, k] == pytest.approx(evidence(one, geometry, log_g, slope=False).value, abs=1e-6)
+            assert path[i, k] == pytest.approx(evidence(one, matrices, log_g, slope=False).value, abs=1e-6)
 
 
 def test_leave_one_out_residuals_and_their_sizes():
     lone = Labels(X, np.ones(P), Y, 0.0, P, True)
-    residuals, sizes = leave_one_out(lone, Geometry(Gaussian(), X, T), LOG_G)
+    residuals, sizes = leave_one_out(lone, geometry(Gaussian(), X, T), LOG_G)
     ridge = KernelRidge(Gaussian(np.exp(T)), lam=np.exp(LOG_G) / P).fit(X, Y)
     np.testing.assert_allclose(residuals, ridge.residuals()[0], atol=1e-8)
     P_ = dense(Gaussian(), T, LOG_G, np.ones(P))[2]
@@ -177,7 +179,7 @@ def test_predictions_are_linear_in_the_labels_and_averages_of_members():
     ridge = KernelRidge(tune="evidence").fit(X, y)
     members = ridge.members_[0]
     assert len(members) > 1 and sum(m.weight for m in members) == pytest.approx(1)
-    assert all(a.weight >= b.weight >= 1e-3 for a, b in pairwise(members))
+    assert all(a.weight >= b.weight >= 1e-2 for a, b in pairwise(members))
     new = X[:5] + 0.03
     alone = [KernelRidge(m.kernel, lam=m.lam).fit(X, y) for m in members]
     average = sum(m.weight * one.predict(new) for m, one in zip(members, alone))
@@ -275,3 +277,77 @@ def test_decode_carries_the_standard_deviation_before_the_law():
 def test_unknown_rules_of_tuning():
     with pytest.raises(ValueError, match="tune='luck' is unknown; choose one of 'evidence', 'loo'"):
         KernelRidge(tune="luck").fit(X, Y)
+
+
+# ---------------------------------------------------------------------- kernels of structure
+
+
+@pytest.mark.parametrize("kept", [1e9, 0.0], ids=["kept", "computed again"])
+@pytest.mark.parametrize("kernel", [Additive(), Trend()], ids=["additive", "trend"])
+def test_slopes_of_kernels_of_structure(kernel, kept, monkeypatch):
+    """As for the others, with the log odds of the share; and the matrix is that of the kernel itself."""
+    monkeypatch.setattr(matrices_module, "KEPT", kept)
+    posterior = Posterior(kernel, [labels(True)], Prior(D, 0.7))
+    x = np.concatenate([T, [0.4] * kernel.extra, [LOG_G]])
+    numeric = [(posterior.value(x + 1e-5 * e) - posterior.value(x - 1e-5 * e)) / 2e-5 for e in np.eye(len(x))]
+    np.testing.assert_allclose(posterior.at(x).slope, numeric, rtol=1e-4, atol=1e-5)
+    theta, V = x[: D + kernel.extra], RNG.standard_normal((P, 2))
+    found = geometry(kernel, X, theta)
+    moved = [
+        (geometry(kernel, X, theta + 1e-5 * e).R - geometry(kernel, X, theta - 1e-5 * e).R) / 2e-5 for e in np.eye(len(theta))
+    ]
+    np.testing.assert_allclose(found.slopes(V), [dR @ V for dR in moved], atol=1e-6)
+    own = {"share": 1 / (1 + np.exp(-0.4))} if kernel.extra else {"center": X.mean(axis=0)}
+    itself = clone(kernel).set_params(sigma=np.exp(T), **own)
+    np.testing.assert_allclose(found.R, itself(X, X), atol=1e-12)
+    np.testing.assert_allclose(np.diag(found.R), itself.diag(X), atol=1e-12)
+    W_ = V @ V.T
+    h = [clone(itself).set_params(sigma=np.exp(T + 1e-5 * e))(X, X) - clone(itself).set_params(sigma=np.exp(T - 1e-5 * e))(X, X)
+         for e in np.eye(D)]  # fmt: skip
+    np.testing.assert_allclose(itself.contract(W_, X), [np.sum(W_ * dK) / 2e-5 for dK in h], rtol=1e-4, atol=1e-5)
+
+
+def test_sums_of_functions_of_single_inputs_are_found():
+    """Eight inputs and 80 rows: hopeless for a product of kernels, easy for a sum."""
+    rng = np.random.default_rng(5)
+    X, new = rng.uniform(-1, 1, (80, 8)), rng.uniform(-1, 1, (400, 8))
+    truth = lambda x: np.sin(3 * x).sum(axis=1) + np.cos(4 * x[:, 0])  # noqa: E731
+    y = truth(X) + 0.1 * rng.standard_normal(80)
+    ridge, product = KernelRidge(tune="evidence").fit(X, y), KernelRidge(Gaussian(), tune="evidence").fit(X, y)
+    assert isinstance(ridge.kernel_, Additive) and ridge.kernel_.share > 0.5
+    errors = [np.mean((model.predict(new) - truth(new)) ** 2) for model in (ridge, product)]
+    assert errors[0] < 0.3 * errors[1]
+    alone = KernelRidge(Additive(), tune="evidence").fit(X, y)
+    assert np.mean((alone.predict(new) - truth(new)) ** 2) < 0.3 * errors[1]
+
+
+def test_linear_truths_have_a_trend_unless_the_constant_is_known():
+    rng = np.random.default_rng(6)
+    X = 1e5 + rng.standard_normal((60, 6))  # far from zero: the center takes care of it
+    y = (X - 1e5) @ np.arange(1.0, 7.0) + rng.standard_normal(60)
+    ridge = KernelRidge(tune="evidence").fit(X, y)
+    assert any(isinstance(member.kernel, Trend) for member in ridge.members_[0])
+    far = np.full((1, 6), 1e5 + 5.0)
+    assert ridge.predict(far)[0] == pytest.approx(105.0, rel=0.1)
+    np.testing.assert_array_equal(KernelRidge.from_state(ridge.state()).predict(far), ridge.predict(far))
+    known = KernelRidge(tune="evidence", intercept=[0.0]).fit(X, y)
+    assert not any(isinstance(member.kernel, Trend) for member in known.members_[0])
+
+
+def test_inputs_without_a_say_are_left_out():
+    """High signal, 12 inputs of which one matters: no finite length scale is long enough for the others."""
+    rng = np.random.default_rng(7)
+    X, new = rng.standard_normal((40, 12)), rng.standard_normal((300, 12))
+    y = np.sin(2 * X[:, 0]) + 0.02 * rng.standard_normal(40)
+    ridge = KernelRidge(tune="evidence").fit(X, y)
+    assert ridge.kernel_.sigma[0] < 3 and ridge.kernel_.sigma[1:].min() > 1e3
+    inside = np.abs(new[:, 0]) < 1.5
+    assert np.mean((ridge.predict(new) - np.sin(2 * new[:, 0]))[inside] ** 2) < 1e-3
+
+
+def test_prior_of_some_inputs():
+    prior = Prior(4, keep=np.array([1, 3]))
+    x = np.array([0.1, 0.2, 0.3, 0.4, -2.0])
+    np.testing.assert_allclose(without(x, prior), [np.log(1e4), 0.2, np.log(1e4), 0.4, -2.0])
+    assert prior(x[:4])[0] == Prior(2)(x[[1, 3]])[0]
+    assert prior.volume == pytest.approx(Prior(2).volume + np.log(4 * 6))

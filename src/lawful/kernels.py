@@ -5,12 +5,14 @@
     Matern       exp(-r)                                          nu = 0.5, r = |x - x'| / sigma
                  (1 + r sqrt 3) exp(-r sqrt 3)                    nu = 1.5
                  (1 + r sqrt 5 + 5 r^2 / 3) exp(-r sqrt 5)        nu = 2.5
+    Additive     (1 - share) exp(-|x - x'|^2 / sigma^2) + share mean_j exp(-(x_j - x'_j)^2 / sigma_j^2)
+    Trend        2 sum_j (x_j - c_j) (x'_j - c_j) / sigma_j^2
     Polynomial   (gamma x.x' + coef0)^degree
     Linear       x.x' + bias^2                                    explicit features [x, bias]
     Precomputed  the caller's own Gram matrix
 
 The first three are f(q) of q = sum_j |(x_j - x'_j) / sigma_j|^p with p = 1 or 2; `sigma` is one number, one length
-scale per input, or "auto", which a surrogate replaces by length scales tuned on the data. A plain function
+scale per input, or "auto", which a surrogate replaces by length scales tuned on the data, as for the next two. A plain function
 k(X, Z) -> (n, m) is accepted wherever a kernel is (`as_kernel`).
 
 Written against the array API: NumPy, torch and any other conforming library.
@@ -22,11 +24,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, take_rows, to_numpy
+from lawful._kernel_bases import Kernel, Stationary, checked_gram
 
 __all__ = [
+    "Additive",
     "Gaussian",
     "Kernel",
     "Laplacian",
@@ -35,128 +38,13 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Stationary",
+    "Trend",
     "as_kernel",
     "kernel_from_state",
     "kernel_state",
 ]
 
 FAR = 1e6  # squared distance in length scales from which on a kernel is zero to the last bit
-SYMMETRIC = 1e-8  # relative to the largest entry
-ENTRIES = 2**19  # of a kernel matrix computed at once, small enough for the caches of a processor
-EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact where |x|^2 + |z|^2 - 2 x.z cancels
-
-
-class Kernel(BaseEstimator):
-    """k(X, Z) for whole batches, and for the chosen rows of a training array (see `Precomputed` for why)."""
-
-    def __call__(self, X: Array, Z: Array) -> Array:
-        raise NotImplementedError
-
-    def diag(self, X: Array) -> Array:
-        """k(x, x) for each row, without the matrix."""
-        raise NotImplementedError
-
-    trusted = False  # whether its matrices are known to be what they should be, so that nobody has to look
-
-    def gram(self, X: Array, rows: Array) -> Array:
-        """The kernel matrix of the chosen rows of X."""
-        points = take_rows(X, rows)
-        K = self(points, points)
-        return K if self.trusted else checked_gram(K, repr(self))
-
-    def cross(self, Xnew: Array, X: Array, rows: Array) -> Array:
-        """k between new inputs and the chosen rows of X."""
-        K = self(Xnew, take_rows(X, rows))
-        return K if self.trusted else checked_values(K, repr(self))
-
-
-class Stationary(Kernel):
-    """f(q), q = sum_j |(x_j - z_j) / sigma_j|^p. Subclasses give p, f (`profile`) and -f' (`decay`)."""
-
-    power = 2
-    trusted = True
-    smooth = True  # whether f' is finite at 0, so that a small error of q is a small error of f
-
-    def __init__(self, sigma: Any = "auto") -> None:
-        self.sigma = sigma
-
-    def profile(self, q: Array) -> Array:
-        raise NotImplementedError
-
-    def decay(self, q: Array) -> Array:
-        raise NotImplementedError
-
-    def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
-        """Both at once, for who needs both."""
-        return self.profile(q), self.decay(q)
-
-    def scales(self, d: int) -> np.ndarray:
-        """One positive length scale for each of the d inputs."""
-        name = type(self).__name__
-        if isinstance(self.sigma, str):
-            raise ValueError(
-                f"{name}(sigma={self.sigma!r}) has no length scale yet; a surrogate such as KernelRidge tunes it, "
-                "or give one number or one per input"
-            )
-        sigma = np.asarray(self.sigma, dtype=float)
-        if sigma.shape not in ((), (1,), (d,)):
-            raise ValueError(
-                f"{name} has length scales of shape {sigma.shape} but the inputs have {d} columns; "
-                f"one number or {d} numbers would do"
-            )
-        if not np.all(sigma > 0):
-            raise ValueError(f"{name} needs length scales above zero, got {sigma}; one positive number would do")
-        return np.broadcast_to(sigma, (d,))
-
-    def distance(self, X: Array, Z: Array) -> Array:
-        """q(x, z), (n, m)."""
-        xp = array_namespace(X, Z)
-        d = X.shape[1]
-        sigma = self.scales(d)
-        if self.power == 2 and self.smooth and d > EXPLICIT_INPUTS:
-            scale = like(sigma, X)
-            center = xp.mean(Z, axis=0)  # shorter vectors, less cancellation
-            U, V = (X - center) / scale, (Z - center) / scale
-            q = xp.sum(U**2, axis=1)[:, None] + xp.sum(V**2, axis=1)[None, :] - 2 * (U @ V.T)
-            return xp.where(q > 0, q, xp.zeros_like(q))
-        q = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device_of(X))
-        with np.errstate(over="ignore"):  # infinitely far is far
-            for j in range(d):
-                gap = (X[:, j][:, None] - Z[:, j][None, :]) / float(sigma[j])
-                q = q + (gap * gap if self.power == 2 else xp.abs(gap))
-        return q
-
-    def __call__(self, X: Array, Z: Array) -> Array:
-        rows = max(1, ENTRIES // max(Z.shape[0], 1))
-        if X.shape[0] <= rows or not is_numpy_namespace(array_namespace(X, Z)):
-            return self.profile(self.distance(X, Z))
-        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)  # piece by piece: what is computed on the way stays small
-        for i in range(0, X.shape[0], rows):
-            out[i : i + rows] = self.profile(self.distance(X[i : i + rows], Z))
-        return out
-
-    def diag(self, X: Array) -> Array:
-        return array_namespace(X).ones(X.shape[0], dtype=X.dtype, device=device_of(X))
-
-    def contract(self, W: Array, X: Array) -> np.ndarray:
-        """sum_ab W_ab dK_ab / dlog sigma_j for every j: O(n^2 d) time, O(n^2) memory.
-
-        dK/dlog sigma_j = -f'(q) p |(x_j - z_j) / sigma_j|^p.
-        """
-        xp = array_namespace(W, X)
-        d = X.shape[1]
-        sigma = self.scales(d)
-        M = W * self.decay(self.distance(X, X))
-        if self.power == 2 and self.smooth and d > EXPLICIT_INPUTS:
-            U = (X - xp.mean(X, axis=0)) / like(sigma, X)
-            M = M + M.T
-            spread = xp.sum(M, axis=1) @ U**2 - xp.sum(U * (M @ U), axis=0)
-            return 2 * np.asarray([float(v) for v in spread])
-        out = np.empty(d)
-        for j in range(d):
-            gap = (X[:, j][:, None] - X[:, j][None, :]) / float(sigma[j])
-            out[j] = self.power * float(xp.sum(M * (gap * gap if self.power == 2 else xp.abs(gap))))
-        return out
 
 
 class Gaussian(Stationary):
@@ -170,6 +58,63 @@ class Gaussian(Stationary):
     def profile_and_decay(self, q: Array) -> tuple[Array, Array]:
         f = self.profile(q)
         return f, f
+
+
+class Additive(Gaussian):
+    """(1 - share) exp(-sum_j q_j) + share mean_j exp(-q_j), q_j = (x_j - x'_j)^2 / sigma_j^2.
+
+    Functions of single inputs, summed, and what is left to interactions: sums are learned from far fewer rows.
+    """
+
+    extra = 1
+
+    def __init__(self, sigma: Any = "auto", share: float = 0.5) -> None:
+        self.sigma = sigma
+        self.share = share
+
+    def values(self, X: Array, Z: Array) -> Array:
+        xp, sigma = array_namespace(X, Z), self.scales(X.shape[1])
+        alone = xp.zeros((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device_of(X))
+        for j in range(X.shape[1]):
+            alone = alone + xp.exp(-(((X[:, j][:, None] - Z[:, j][None, :]) / float(sigma[j])) ** 2))
+        return (1 - self.share) * super().values(X, Z) + (self.share / X.shape[1]) * alone
+
+    def contract(self, W: Array, X: Array) -> np.ndarray:
+        xp, sigma = array_namespace(W, X), self.scales(X.shape[1])
+        out = (1 - self.share) * super().contract(W, X)
+        for j in range(X.shape[1]):
+            q = ((X[:, j][:, None] - X[:, j][None, :]) / float(sigma[j])) ** 2
+            out[j] += 2 * self.share / X.shape[1] * float(xp.sum(W * q * xp.exp(-q)))
+        return out
+
+
+class Trend(Stationary):
+    """2 sum_j (x_j - c_j) (x'_j - c_j) / sigma_j^2: what a Gaussian tends to as its length scales grow, up to a constant.
+
+    Linear functions, with a length scale for each input where `Linear` has one for all. It is not stationary; that it has
+    length scales to tune is what it shares with the others. Wherever there is an intercept the center c is of no consequence
+    but for rounding.
+    """
+
+    def __init__(self, sigma: Any = "auto", center: Any = 0.0) -> None:
+        self.sigma = sigma
+        self.center = center
+
+    def features(self, X: Array) -> Array:
+        """phi(x), so that k(x, x') = phi(x).phi(x')."""
+        d = X.shape[1]
+        center = like(np.broadcast_to(np.asarray(self.center, dtype=float), (d,)).copy(), X)
+        return (X - center) * like(np.sqrt(2) / self.scales(d), X)
+
+    def values(self, X: Array, Z: Array) -> Array:
+        return self.features(X) @ self.features(Z).T
+
+    def diag(self, X: Array) -> Array:
+        return array_namespace(X).sum(self.features(X) ** 2, axis=1)
+
+    def contract(self, W: Array, X: Array) -> np.ndarray:
+        phi = self.features(X)
+        return -2 * np.asarray([float(v) for v in array_namespace(W, X).sum(phi * (W @ phi), axis=0)])
 
 
 class Laplacian(Stationary):
@@ -325,35 +270,6 @@ class FunctionKernel(Kernel):
         return xp.concat([xp.reshape(self(X[i : i + 1, :], X[i : i + 1, :]), (1,)) for i in range(X.shape[0])])
 
 
-def checked_values(K: Array, who: str) -> Array:
-    """`K`, all of whose entries must be finite."""
-    xp = array_namespace(K)
-    if not bool(xp.all(xp.isfinite(K))):
-        raise ValueError(f"{who} has entries that are NaN or infinite; every k(x, x') must be a finite number")
-    return K
-
-
-def checked_gram(K: Array, who: str) -> Array:
-    """`K`, which must look like a kernel matrix: finite, symmetric, its diagonal not negative."""
-    xp = array_namespace(checked_values(K, who))
-    if K.shape[0] == 0:
-        return K
-    size = float(xp.max(xp.abs(K)))
-    apart = float(xp.max(xp.abs(K - K.T)))
-    if apart > SYMMETRIC * size:
-        raise ValueError(
-            f"{who} is not symmetric: k(x, x') and k(x', x) differ by up to {apart:.1e} in a matrix of size {size:.1e}; "
-            "use (K + K.T) / 2 if that is what you mean"
-        )
-    low = float(xp.min(xp.linalg.diagonal(K)))
-    if low < -SYMMETRIC * size:
-        raise ValueError(
-            f"{who} has k(x, x) = {low:.1e} for some x, and a kernel is never negative there; "
-            "a positive semidefinite matrix, such as that of Gaussian(), would do"
-        )
-    return K
-
-
 def as_kernel(kernel: Any) -> Kernel:
     """A `Kernel` from None (Gaussian, tuned), a kernel or a vectorised function."""
     if kernel is None:
@@ -370,7 +286,7 @@ def as_kernel(kernel: Any) -> Kernel:
 
 
 SAVED: dict[str, type[Kernel]] = {
-    kind.__name__: kind for kind in (Gaussian, Laplacian, Matern, Polynomial, Linear, Precomputed)
+    kind.__name__: kind for kind in (Gaussian, Additive, Trend, Laplacian, Matern, Polynomial, Linear, Precomputed)
 }
 
 

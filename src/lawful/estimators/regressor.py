@@ -20,9 +20,9 @@ class ConstrainedRegressor(LawfulEstimator):
         None means `Square()`, with the output metric that measures best; the paper's is
         `Square(metric="identity", confidence="scores")`.
     surrogate : KernelRidge, "auto", Portfolio or any scikit-learn regressor, optional
-        What learns the unconstrained part. None means `KernelRidge()`: Gaussian kernel, one length scale per input, everything
-        tuned by leave-one-out. "auto" is `Portfolio()`: kernel ridge, boosted trees and linear ridge, mixed for each output by
-        their held-out errors; X may then be a DataFrame with categories and gaps. Any regressor or pipeline is made lawful.
+        What learns the unconstrained part. None means `KernelRidge()`: kernels with a length scale per input, tuned and
+        averaged by their evidence. "auto" is `Portfolio()`: kernel ridge, boosted trees and linear ridge, mixed for each output
+        by their held-out errors; X may then be a DataFrame with categories and gaps. Any regressor or pipeline is made lawful.
     decoder : Decoder or {"posterior", "wiener"}, optional
         None picks the right one for the loss and the set. "posterior" averages over a cloud (or samples of the set) by how well
         each point explains the prediction, "wiener" shrinks towards its mean; both may leave C, see `decode(X).residual`.

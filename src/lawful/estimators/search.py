@@ -54,7 +54,7 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
     grid : dict or list of dicts, optional
         For any other surrogate: values of its parameters to try, as in GridSearchCV, each refitted for every fold.
     kernels : "auto", a kernel, a list of kernels, or a grid of numbers
-        Numbers are bandwidths of `Gaussian`. "auto" is Gaussian with length scales tuned by leave-one-out on all rows, as is
+        Numbers are bandwidths of `Gaussian`. "auto" is Gaussian with length scales tuned as `surrogate` says on all rows, as is
         every kernel of a list whose sigma is "auto".
     lams : "auto" or a grid
         "auto" is a grid relative to the mean of k(x, x), half a decade a step, refined around its best.

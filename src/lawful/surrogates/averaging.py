@@ -1,10 +1,12 @@
 """Kernels and noise of a task by evidence: families are averaged, tasks share what they have in common.
 
-    alpha(x) = sum_k w_k alpha_k(x),      w_k proportional to the evidence of family k
+    alpha(x) = sum_k w_k alpha_k(x),      w_k proportional to the evidence of member k
 
-over Gaussian, Matern 5/2 and Matern 3/2 kernels, so that predictions stay linear in the labels. For each family the evidence is
-a sum over several strengths tau of the prior that ties the length scales together (`scoring`); its length scales are the
-geometric means over the taus, weighted by evidence. Families below a thousandth are dropped.
+over families of kernels and priors of their length scales (`scoring`), so that predictions stay linear in the labels: members
+are Gaussian, Matern 5/2 and Matern 3/2 kernels, `Additive` ones (sums of functions of single inputs need far fewer rows) and
+`Trend` (tables are often nearly linear), each with length scales tied by several strengths tau, or for a few of the inputs
+only. Every prior is tried with the Gaussian, those within `HOPELESS` nats of the best with the other families. Members below
+a hundredth are dropped. Without a free constant, predictions return to a known one far from the data, and there is no `Trend`.
 
 Tasks first learn length scales together, each with noise of its own. Then each has its own; that they are near the shared ones
 is one more prior beside those of the taus, weighed by evidence too. So a task with five observations has length scales near
@@ -28,34 +30,48 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from lawful.kernels import Gaussian, Matern, Stationary
-from lawful.surrogates.evidence import Geometry, Labels, leave_one_out
-from lawful.surrogates.scoring import Posterior, Prior, cost
+from lawful.kernels import Additive, Gaussian, Matern, Stationary, Trend
+from lawful.surrogates.evidence import Labels, leave_one_out
+from lawful.surrogates.geometry import geometry
+from lawful.surrogates.scoring import Posterior, Prior, cost, without
 
-FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5))
+FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5), Additive(), Trend())
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
 NEAR = 0.5  # how far they may be from those that tasks share
-DROPPED = 1e-3  # families with less weight
-FEW = 256  # rows on which a basin is found
+DROPPED = 1e-2  # members with less weight
+FEW = 200  # rows on which families and priors are compared
+BASIN = 150  # rows on which a basin of sums is found
 REFINED = 3000  # rows on which noise and a common factor are settled
-HOPELESS = 5.0  # nats by which a family may be behind on few rows to be tried on all
+HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
+FAR = 20.0  # nats by which a family may be behind under the first prior to be tried under the others
+CARRIED = 4  # so many members are tried on all rows
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
-LOCAL = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
+CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
+SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of their share
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
-STEPS, FIRST, LAST = 30, 8, 4  # of a descent; of one on few of the rows, and of one on all from there
+STEPS, FIRST, LAST = 30, 8, 8  # of a descent; of one on few of the rows, and of one on all from there
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
 
 
 class Found(NamedTuple):
-    """A family after tuning: x = (t, log g of each task), minus the log of its evidence, and its likeliest prior."""
+    """A member: a family and a prior after tuning, x = (theta, log g of each task), and minus the log of its evidence."""
 
     kernel: Stationary
     x: np.ndarray
     cost: float
     prior: Prior
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The kernel's parameters: length scales first."""
+        return self.x[: self.prior.d + self.kernel.extra]
+
+    @property
+    def log_g(self) -> np.ndarray:
+        return self.x[self.prior.d + self.kernel.extra :]
 
 
 class Tuner:
@@ -69,14 +85,18 @@ class Tuner:
         return Posterior(kernel, tasks, prior, self.log_g)
 
     def with_noise(self, posterior: Posterior, t: np.ndarray) -> np.ndarray:
-        return t if self.log_g is not None else np.append(t, posterior.best_noise(t, NOISES))
+        return posterior.join(t, np.zeros(0) if self.log_g is not None else posterior.best_noise(t, NOISES))
+
+    def plain(self, one: Found) -> np.ndarray:
+        """x of the first family, from a member."""
+        return self.posterior(self.families[0], self.tasks, one.prior).join(one.x[: self.d], one.log_g)
 
     def equal(self, kernel: Stationary, tasks: list[Labels], prior: Prior) -> list[np.ndarray]:
         """Equal length scales, the best below sqrt(d) and the best above; the better one first."""
         posterior = self.posterior(kernel, tasks, prior)
         tried = [self.with_noise(posterior, np.full(self.d, np.log(c * np.sqrt(self.d)))) for c in ISOTROPIC]
         heights = [posterior.value(x) for x in tried]
-        halves = np.split(np.arange(len(ISOTROPIC)), [LOCAL])
+        halves = np.split(np.arange(len(ISOTROPIC)), [CURVED])
         best = sorted((min(half, key=heights.__getitem__) for half in halves), key=heights.__getitem__)
         return [tried[i] for i in best]
 
@@ -84,51 +104,93 @@ class Tuner:
         """All families of a task from the best end of descents from several places, on few rows first."""
         few = thinned([labels], FEW, seed)
         posterior = self.posterior(self.families[0], few, priors[0])
-        all_at_once = len(labels.y) <= 2 * FEW
+        all_at_once = len(labels.y) <= 1.25 * FEW
         steps = STEPS if all_at_once else FIRST
         ends = [end for end in (posterior.descend(x, steps) for x in begins) if end is not None]
         x = min(ends, key=lambda end: end.value).x if ends else begins[0]
         if all_at_once:
-            return self.compare(self.families, [labels], x, priors)
-        # few rows tell the prior, and which families are worth a descent on all
-        tried = self.compare(self.families, few, x, priors[:1], FIRST)
-        best = likeliest(tried)
-        (settled,) = self.compare((best.kernel,), few, best.x, priors, FIRST)
-        found = []
-        for one in tried:
-            if one.cost < best.cost + HOPELESS:
-                begin = settled.x if one is best else one.x
-                found += self.compare((one.kernel,), [labels], begin, [settled.prior], LAST)
-        return found
+            return self.compare([labels], x, priors)
+        # few rows tell which families and priors are worth a descent on all
+        tried = sorted(self.compare(few, x, priors, FIRST), key=lambda one: one.cost)
+        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in tried[:CARRIED]
+                 if one.cost < tried[0].cost + HOPELESS]  # fmt: skip
+        return [one for one in found if one is not None] or tried[:1]
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
-        """Families with their noise (and, `together`, a common factor of their length scales) chosen again."""
+        """Members with their noise (and, `together`, a common factor of their length scales) chosen again."""
         return [
             one._replace(x=self.posterior(one.kernel, [labels], replace(one.prior, anchor=None)).settled(one.x, 3, together))
             for one, w in zip(found, weights_of(found))
             if w > 0
         ]
 
-    def compare(
-        self, families: tuple[Stationary, ...], tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS
+    def found(self, kernel: Stationary, tasks: list[Labels], prior: Prior, x: np.ndarray, steps: int) -> Found | None:
+        end = self.posterior(kernel, tasks, prior).descend(without(x, prior), steps)
+        return None if end is None else Found(kernel, end.x, cost(end, prior, kernel.extra), prior)
+
+    def compare(self, tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS) -> list[Found]:
+        """Each family on these rows from x, under all priors or, for those like the first, under those that suit the first."""
+        first, *others = self.families
+        found = self.search(first, tasks, [x], priors, steps)
+        if not found:
+            return []
+        likely = [one for one in found if one.cost < likeliest(found).cost + HOPELESS]
+        for kernel in others:
+            begins = [self.posterior(kernel, tasks, one.prior).join(one.x[: self.d], one.log_g) for one in likely]
+            if self.d > 1 and isinstance(kernel, Additive | Trend):
+                begins = begins[:1] + (self.sums(kernel, tasks, begins[0], priors[0]) if kernel.extra else [])
+                found += self.search(kernel, tasks, begins, priors, steps, likeliest(found).cost + FAR)
+            else:
+                ends = [self.found(kernel, tasks, one.prior, begin, steps) for one, begin in zip(likely, begins)]
+                found += [one for one in ends if one is not None]
+        return found
+
+    def sums(self, kernel: Stationary, tasks: list[Labels], x: np.ndarray, prior: Prior) -> list[np.ndarray]:
+        """Starts near sums of functions of single inputs, whose length scales products need not have: another basin."""
+        few = thinned(tasks, BASIN)
+        posterior = self.posterior(kernel, few, prior)
+        begins = [x.copy(), *(self.with_noise(posterior, np.full(self.d, np.log(c))) for c in SUMS)]
+        for begin in begins:
+            begin[self.d] = MOSTLY
+        return begins
+
+    def search(
+        self,
+        kernel: Stationary,
+        tasks: list[Labels],
+        begins: list[np.ndarray],
+        priors: list[Prior],
+        steps: int,
+        highest: float = np.inf,
     ) -> list[Found]:
-        """Each family on these rows from x: what it finds under each prior, taken together."""
-        out = []
-        for kernel in families:
-            ends, costs, begin = [], [], x
-            for prior in priors:
-                end = self.posterior(kernel, tasks, prior).descend(begin, steps)
-                if end is not None:
-                    ends.append(end.x)
-                    costs.append(cost(end, prior))
-                    begin = ends[0]
-            if ends:
-                shares = np.exp(min(costs) - np.array(costs))
-                mean = np.average(ends, axis=0, weights=shares)
-                best = priors[int(np.argmin(costs))]
-                out.append(Found(kernel, mean, min(costs) - float(np.log(shares.sum())), best))
-                x = ends[0]
-        return out
+        """A family under every prior, from the best of several places; under the first only if that costs too much."""
+        if len(begins) > 1:
+            few = thinned(tasks, BASIN)
+            tried = [self.found(kernel, few, priors[0], x, FIRST) for x in begins]
+            begins = [likeliest([one for one in tried if one is not None]).x] if any(tried) else begins
+        first = self.found(kernel, tasks, priors[0], begins[0], steps)
+        found = [] if first is None else [first]
+        if first is None or first.cost > highest:
+            return found
+        for prior in priors[1:]:
+            one = self.found(kernel, tasks, prior, found[0].x, steps)
+            found += [] if one is None else [one]
+        if self.d > 1:
+            widest = max((one for one in found if one.prior.anchor is None), key=lambda one: one.prior.tau)
+            one = self.found(kernel, tasks, self.posterior(kernel, tasks, priors[0]).relevant(widest.x), widest.x, steps)
+            found += [] if one is None else [one]
+        return found
+
+
+def candidates(rows: int, d: int, intercept: bool) -> tuple[Stationary, ...]:
+    """The families for so many rows and inputs: beyond `REFINED`, where sums are learned by any of them, the fast ones only."""
+    sums, trend = d > 1 and rows <= REFINED, intercept
+    return tuple(k for k in FAMILIES if (sums or not isinstance(k, Additive)) and (trend or not isinstance(k, Trend)))
+
+
+def ties(d: int) -> list[Prior]:
+    """The strengths with which length scales are tied; a single one has nothing to be tied to."""
+    return [Prior(d, tau) for tau in (TAUS if d > 1 else TAUS[:1])]
 
 
 def tune(
@@ -144,12 +206,12 @@ def tune(
     tuner, d = Tuner(families, [labels], given), labels.X.shape[1]
     (many,) = thinned([labels], max_rows, seed)
     few = thinned([many], FEW, seed)
-    priors = [Prior(d, tau) for tau in TAUS]
+    priors = ties(d)
     begins = tuner.equal(families[0], few, priors[0])
     if shared is not None:
         common = min(shared, key=lambda one: one.cost)
         priors.append(Prior(d, NEAR, common.x[:d]))
-        begins.append(tuner.with_noise(tuner.posterior(common.kernel, few, priors[0]), common.x[:d]))
+        begins.append(tuner.with_noise(tuner.posterior(families[0], few, priors[0]), common.x[:d]))
     found = tuner.explore(many, begins, priors, seed)
     if given is None:
         equal = Found(families[0], begins[0], np.inf, priors[0])
@@ -159,7 +221,7 @@ def tune(
             robust = tuner.explore(replace(many, w=many.w * odd), begins, priors, seed)
             odd = row_weights(many, likeliest(robust))
             if odd is not None:
-                robust = tuner.explore(replace(many, w=many.w * odd), [likeliest(robust).x], priors, seed)
+                robust = tuner.explore(replace(many, w=many.w * odd), [tuner.plain(likeliest(robust))], priors, seed)
             robust = tuner.settled(robust, many, False)
             if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - CLEAR:
                 found = robust
@@ -178,7 +240,7 @@ def tune_together(
     posterior = tuner.posterior(families[0], few, prior)
     ends = [posterior.descend(x, STEPS) for x in tuner.equal(families[0], few, prior)]
     x = min((end for end in ends if end is not None), key=lambda end: end.value).x
-    return tuner.compare(families, some, x, [Prior(prior.d, tau) for tau in TAUS])
+    return tuner.compare(some, x, ties(prior.d))
 
 
 def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:
@@ -202,14 +264,13 @@ def likeliest(found: list[Found]) -> Found:
 
 
 def left_out(labels: Labels, one: Found) -> tuple[np.ndarray, np.ndarray] | None:
-    """Leave-one-out residuals of a family, and their expected sizes."""
-    d = labels.X.shape[1]
-    return leave_one_out(labels, Geometry(one.kernel, labels.X, one.x[:d]), float(one.x[d]))
+    """Leave-one-out residuals of a member, and their expected sizes."""
+    return leave_one_out(labels, geometry(one.kernel, labels.X, one.theta), float(one.log_g[0]))
 
 
 def row_weights(labels: Labels, one: Found) -> np.ndarray | None:
     """What Student's t gives to the rows of a task; None where residuals look Gaussian, or are too few to tell."""
-    if len(labels.y) < 20 or one.x[-1] < NOISELESS or (found := left_out(labels, one)) is None:
+    if len(labels.y) < 20 or one.log_g[0] < NOISELESS or (found := left_out(labels, one)) is None:
         return None
     e = found[0] / found[1]
     gaussian = 0.5 * len(e) * (np.log(np.mean(e**2)) + 1 + np.log(2 * np.pi))
@@ -233,7 +294,7 @@ def student(e: np.ndarray, nu: float) -> tuple[float, float]:
 
 
 def weights_of(found: list[Found]) -> np.ndarray:
-    """The share of each family; those below `DROPPED` have none."""
+    """The share of each member; those below `DROPPED` have none."""
     behind = np.array([one.cost for one in found])
     w = np.exp(behind.min() - behind)
     w = np.where(w >= DROPPED * w.sum(), w, 0.0)

@@ -17,13 +17,11 @@ a = P y,
 
     df/dA = 1/2 (P - a a' / s2),     df/dlog g = <df/dA, g W^-1> + (n - p)/2 - q / (2 g s2)
 
-and the d derivatives with respect to t_j = log of the length scale of input j are two products of an n x n matrix with an
-n x d one, because sum_ab M_ab (u_aj - u_bj)^2 = 2 (M1)' u_j^2 - 2 u_j' M u_j for M = df/dA o (-k') and inputs u in length
-scales.
+and derivatives with respect to the parameters of the kernel are <df/dA, dR/dtheta_j> (`geometry`).
 
 The curvature that a descent and Laplace's method need is the expected one, Fisher's information with s2 at its maximum,
 
-    F_ij = 1/2 [tr(P A_i P A_j) - tr(P A_i) tr(P A_j) / (n - 1)],    A_i = dA / d(t_i or log g)
+    F_ij = 1/2 [tr(P A_i P A_j) - tr(P A_i) tr(P A_j) / (n - 1)],    A_i = dA / d(theta_i or log g)
 
 estimated with a few random vectors z: for P = C C', V_i = C' A_i C z less its part along z, F_ij = mean of V_i' V_j / 2. That
 is never indefinite and costs O(n^2 d) for each vector, where differences of gradients would cost d inverses.
@@ -38,9 +36,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-from lawful.kernels import Stationary
+from lawful.surrogates.geometry import Geometry
 
-__all__ = ["Evidence", "Geometry", "Labels", "evidence", "leave_one_out", "noise_path"]
+__all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path"]
 
 PROBES = 12  # random vectors for Fisher's information
 
@@ -70,7 +68,7 @@ class Labels:
 
 
 class Evidence(NamedTuple):
-    """f, its gradient in (t, log g), the information (None unless asked for), and s2."""
+    """f, its gradient in (theta, log g), the information (None unless asked for), and s2."""
 
     value: float
     slope: np.ndarray | None
@@ -78,48 +76,10 @@ class Evidence(NamedTuple):
     s2: float
 
 
-class Geometry:
-    """k and -k' between the inputs for given length scales: what tasks on the same inputs share."""
-
-    def __init__(self, kernel: Stationary, X: np.ndarray, t: np.ndarray) -> None:
-        self.power, scales = kernel.power, np.exp(t)
-        self.U = (X - X.mean(axis=0)) / scales
-        if kernel.power == 2 and kernel.smooth:
-            square = np.einsum("ij,ij->i", self.U, self.U)
-            q = self.U @ self.U.T
-            q *= -2
-            q += square[:, None]
-            q += square[None, :]
-            np.maximum(q, 0.0, out=q)
-            np.fill_diagonal(q, 0.0)
-        else:
-            q = type(kernel)(**(kernel.get_params() | {"sigma": 1.0})).distance(self.U, self.U)
-        self.R, self.decay = kernel.profile_and_decay(q)
-
-    def contract(self, W: np.ndarray) -> np.ndarray:
-        """sum_ab W_ab dR_ab / dt_j for a symmetric W."""
-        M = W * self.decay
-        if self.power == 2:
-            return 4 * (M.sum(axis=1) @ self.U**2 - np.einsum("ij,ij->j", self.U, M @ self.U))
-        return np.array([float(np.sum(M * np.abs(u[:, None] - u[None, :]))) for u in self.U.T])
-
-    def slopes(self, V: np.ndarray) -> list[np.ndarray]:
-        """dR/dt_j V for every j."""
-        if self.power != 2:
-            return [(self.decay * np.abs(u[:, None] - u[None, :])) @ V for u in self.U.T]
-        k = V.shape[1]
-        stacked = np.concatenate([V] + [u[:, None] * V for u in self.U.T] + [(u**2)[:, None] * V for u in self.U.T], axis=1)
-        parts = np.split(self.decay @ stacked, stacked.shape[1] // k, axis=1)
-        d = self.U.shape[1]
-        return [
-            2 * ((u**2)[:, None] * parts[0] - 2 * u[:, None] * parts[1 + j] + parts[1 + d + j]) for j, u in enumerate(self.U.T)
-        ]
-
-
 def evidence(
     labels: Labels, geometry: Geometry, log_g: float, *, slope: bool = True, information: bool = False
 ) -> Evidence | None:
-    """f at the length scales of `geometry` and noise g; None where A is singular in double precision."""
+    """f at the kernel of `geometry` and noise g; None where A is singular in double precision."""
     g, w, n, p = float(np.exp(log_g)), labels.w, labels.n, len(labels.w)
     A = geometry.R.copy()
     A.flat[:: p + 1] += g / w
@@ -202,7 +162,7 @@ def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.
 
 
 def _information(labels: Labels, geometry: Geometry, L: np.ndarray, g: float, v: np.ndarray | None) -> np.ndarray:
-    """Fisher's information of (t, log g), from random vectors; the same ones every time."""
+    """Fisher's information of (theta, log g), from random vectors; the same ones every time."""
     p = len(labels.w)
     z = np.random.default_rng(0).standard_normal((p, PROBES))
     if v is not None:

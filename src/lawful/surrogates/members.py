@@ -15,10 +15,11 @@ from sklearn.base import clone
 from lawful._array import Array, to_numpy
 from lawful._checks import check_choice
 from lawful._threads import blas_threads, n_threads, on_threads
-from lawful.kernels import Kernel, Stationary
-from lawful.surrogates.averaging import FAMILIES, FEW, REFINED, Found, thinned, tune, tune_together, weights_of
-from lawful.surrogates.evidence import Geometry, Labels, noise_path
+from lawful.kernels import Additive, Kernel, Stationary, Trend
+from lawful.surrogates.averaging import FEW, REFINED, Found, candidates, thinned, tune, tune_together, weights_of
+from lawful.surrogates.evidence import Labels, noise_path
 from lawful.surrogates.exact import Sample
+from lawful.surrogates.geometry import geometry
 from lawful.surrogates.scales import OWN_TASKS, informative, input_units
 from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
 from lawful.surrogates.tuning import round_digits
@@ -53,10 +54,11 @@ def likely_members(
     T, d = len(y), X.shape[1]
     units = input_units(X, samples)
     useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
-    families = FAMILIES if kernel is None else (kernel,)
+    families = (kernel,) if kernel is not None else candidates(max(s.points.shape[0] for s in samples), d, intercept)
     if not useful:
         plain = clone(families[0]).set_params(sigma=units * np.sqrt(d))
         return [[Member(plain, _default_lam(lam, samples, t), 1.0)] for t in range(T)]
+    middle = to_numpy(X).mean(axis=0)
     inputs = {id(sample): to_numpy(X)[sample.points] / units for sample in samples}
     labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
     log_g = None if lam is None else {t: np.log(lam[t] * labels[t].n) for t in useful}
@@ -72,13 +74,15 @@ def likely_members(
             rows = max(min(rows, int((OWN_ROWS / len(useful)) ** (1 / 3))), 2 * FEW)
             one = lambda t: tune(families, labels[t], None if log_g is None else log_g[t], rows, shared, seed)  # noqa: E731
             found = on_threads(one, useful, n_threads(None))
-            members = {t: _members(f, units, labels[t].n, None if log_g is None else log_g[t]) for t, f in zip(useful, found)}
+            members = {
+                t: _members(f, units, middle, labels[t].n, None if log_g is None else log_g[t]) for t, f in zip(useful, found)
+            }
         else:
             assert shared is not None
-            members = _shared_members(shared, units, labels, log_g, rows, seed)
+            members = _shared_members(shared, units, middle, labels, log_g, rows, seed)
     first = members[useful[0]][0].kernel
-    middle = float(np.median([members[t][0].lam for t in useful]))  # type: ignore[arg-type]
-    return [members.get(t) or [Member(first, middle if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+    typical = float(np.median([members[t][0].lam for t in useful]))  # type: ignore[arg-type]
+    return [members.get(t) or [Member(first, typical if lam is None else float(lam[t]), 1.0)] for t in range(T)]
 
 
 def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float:
@@ -114,30 +118,37 @@ def _together(
     return tune_together(families[:1] if own else families, [labels[t] for t in few], known, min(rows, enough), seed)
 
 
-def _members(found: list[Found], units: np.ndarray, n: int, log_g: float | None) -> list[Member]:
-    d = len(units)
+def _members(found: list[Found], units: np.ndarray, center: np.ndarray, n: int, log_g: float | None) -> list[Member]:
+    """What is left of the members of a task, in the units of the inputs; the likeliest first."""
     out = [
-        Member(
-            clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.x[:d]))),
-            float(np.exp(one.x[d] if log_g is None else log_g)) / n,
-            float(w),
-        )
+        Member(_kernel(one, units, center), float(np.exp(one.log_g[0] if log_g is None else log_g)) / n, float(w))
         for one, w in zip(found, weights_of(found))
         if w > 0
     ]
     return sorted(out, key=lambda member: -member.weight)
 
 
+def _kernel(one: Found, units: np.ndarray, center: np.ndarray) -> Stationary:
+    d = len(units)
+    kernel = clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.theta[:d])))
+    if isinstance(kernel, Trend):
+        kernel.set_params(center=center)
+    if isinstance(kernel, Additive):
+        kernel.set_params(share=float(1 / (1 + np.exp(-one.theta[d]))))
+    return kernel
+
+
 def _shared_members(
     shared: list[Found],
     units: np.ndarray,
+    center: np.ndarray,
     labels: dict[int, Labels],
     log_g: dict[int, float] | None,
     rows: int,
     seed: int,
 ) -> dict[int, list[Member]]:
     """The same kernels for all tasks, with noise of its own for each; beyond `REFINED` rows one kernel and one noise."""
-    weights, d = weights_of(shared), len(units)
+    weights = weights_of(shared)
     if max(len(one.y) for one in labels.values()) > REFINED:
         weights = (weights == weights.max()).astype(float)
     out: dict[int, list[Member]] = {t: [] for t in labels}
@@ -147,11 +158,10 @@ def _shared_members(
     for i in np.argsort(-weights, kind="stable"):
         if weights[i] == 0:
             continue
-        family = shared[i].kernel
-        kernel = clone(family).set_params(sigma=round_digits(units * np.exp(shared[i].x[:d])))
+        kernel = _kernel(shared[i], units, center)
         for group in by_inputs.values():
             if log_g is None:
-                noise = _best_noises(family, shared[i].x[:d], [labels[t] for t in group], rows, seed)
+                noise = _best_noises(shared[i], [labels[t] for t in group], rows, seed)
             else:
                 noise = np.array([log_g[t] for t in group])
             for t, value in zip(group, noise):
@@ -159,11 +169,13 @@ def _shared_members(
     return out
 
 
-def _best_noises(kernel: Stationary, t: np.ndarray, tasks: list[Labels], rows: int, seed: int) -> np.ndarray:
+def _best_noises(one: Found, tasks: list[Labels], rows: int, seed: int) -> np.ndarray:
     """log g of tasks on the same inputs; one for all beyond `REFINED` rows, so that one factorisation serves them."""
     some = thinned(tasks, rows, seed)
     grid = np.arange(LOWEST, HIGHEST, 0.2)
-    values = noise_path(some, Geometry(kernel, some[0].X, t), grid) + np.array([noise_prior(g) for g in grid])[:, None]
+    values = (
+        noise_path(some, geometry(one.kernel, some[0].X, one.theta), grid) + np.array([noise_prior(g) for g in grid])[:, None]
+    )
     if len(tasks[0].y) > REFINED:
         values = np.tile(values.sum(axis=1, keepdims=True), (1, len(tasks)))
     at = np.clip(np.argmin(values, axis=0), 1, len(grid) - 2)

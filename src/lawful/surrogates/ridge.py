@@ -52,15 +52,15 @@ class KernelRidge(RegressorMixin, Surrogate):
     ----------
     kernel : a kernel of `lawful.kernels` or a function k(X, Z) -> (n, m), or a list of one for each task. With sigma="auto" one
         length scale per input is tuned, and `kernel_` holds it in the units of the inputs. Any other sigma is exactly the
-        kernel as written, on the raw inputs. None: a Gaussian with sigma="auto"; with tune="evidence" Gaussian, Matern 5/2 and
-        Matern 3/2 kernels, tuned and averaged by their evidence.
+        kernel as written, on the raw inputs. None: Gaussian, Matern 5/2 and Matern 3/2 kernels, sums over the inputs
+        (`Additive`) and linear functions (`Trend`), tuned and averaged by their evidence; with tune="loo" a Gaussian.
     scales : "shared" (all tasks have the same length scales), "task" (each has its own: outputs of different smoothness are
         learned better) or "auto": "task" while that remains cheap, else "shared".
     lam : "auto" (for each task, tuned), "consistent" (n_t^-1/4) or "rate" (n_t^-1/2), the choices of the paper's theorems, one
         number, or one per task.
-    tune : what chooses length scales, and lambda with them. "loo": the leave-one-out error (see `tuning`). "evidence": the
-        likelihood of the labels under a Gaussian process, whose posterior mean the ridge is (see `evidence`), which is the
-        better judge where labels are noisy. A lambda beside a kernel without anything to tune is chosen by leave-one-out.
+    tune : what chooses length scales, and lambda with them. "evidence": the likelihood of the labels under a Gaussian process,
+        whose posterior mean the ridge is (see `evidence` and `averaging`), the better judge where labels are noisy. "loo": the
+        leave-one-out error (see `tuning`). A lambda beside a kernel without anything to tune is chosen by leave-one-out.
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
         constants, to which predictions return far from the data (the mean of a cloud of outputs, say).
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
@@ -83,7 +83,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         random_state: Any = None,
         max_tuning_rows: int | None = None,
         verbose: bool = False,
-        tune: str = "loo",
+        tune: str = "evidence",
     ) -> None:
         self.kernel = kernel
         self.lam = lam

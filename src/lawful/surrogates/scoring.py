@@ -5,8 +5,11 @@ The prior of t_j = log(length scale of input j in standard deviations of the inp
     sum_j (t_j - mean t)^2 / (2 tau^2) + (mean t - log(3 sqrt d))^2 / 8 + (log g - log 0.01)^2 / 32
 
 where for a task beside others the first two terms may be sum_j (t_j - shared t_j)^2 / (2 tau^2). tau says how much inputs
-differ in relevance: where few of many inputs matter, it is large. So it is unknown too. The posterior is
-minimised for several tau, and what a (family, tau) explains is Laplace's approximation of its integral,
+differ in relevance: where few of many inputs matter, it is large. So it is unknown too; and inputs may have no say at all,
+which no finite tau says: of k inputs out of d, any k as probable as another, k from 1 to d, only these have a prior (tau = 1)
+and length scales, which costs log d + log(d choose k). The log odds of the share of `Additive` are normal, around 0 with
+standard deviation 2. The posterior is minimised for each prior, and what a (family, prior) explains is Laplace's approximation
+of its integral,
 
     log evidence = -(f + prior) - log(volume of the prior) - 1/2 log|H|,      H = F + the prior's curvature.
 
@@ -16,19 +19,22 @@ objectives are in nats, so that "converged" has a scale: a step that would gain 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import gammaln
 
 from lawful.kernels import Stationary
-from lawful.surrogates.evidence import Geometry, Labels, evidence
+from lawful.surrogates.evidence import Labels, evidence
+from lawful.surrogates.geometry import Geometry, geometry
 
 TYPICAL, BREADTH = 3.0, 2.0  # the middle of the length scales: about so many standard deviations times sqrt(d), within e^2
 NOISE, NOISE_BREADTH = np.log(0.01), 4.0
 SCALE_BOUNDS = np.log([1e-2, 1e4])
 LOWEST, HIGHEST = np.log(1e-14), np.log(1e4)  # of g
 GAIN = 0.1  # nats: a step that promises less is the last
-REACH = np.array([1.5, 4.0])  # the longest step, in t and in log g
+SHARE_BREADTH, SHARE_BOUND = 2.0, 12.0  # of the log odds of the share of `Additive`
+REACH = np.array([1.5, 4.0])  # the longest step, in parameters of the kernel and in log g
 
 
 def noise_prior(log_g: float) -> float:
@@ -37,15 +43,25 @@ def noise_prior(log_g: float) -> float:
 
 @dataclass(frozen=True)
 class Prior:
-    """Of the length scales of d inputs: within tau of each other or, for a task beside others, of those that all share."""
+    """Of the length scales of d inputs: within tau of each other or, for a task beside others, of those that all share.
+
+    With `keep` only these inputs have a say; the others are infinitely long.
+    """
 
     d: int
     tau: float = 1.0
     anchor: np.ndarray | None = None
+    keep: np.ndarray | None = None
 
     def __call__(self, t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, slope, curvature."""
         d = self.d
+        if self.keep is not None:
+            k = self.keep
+            value, some, bend = Prior(len(k), self.tau)(t[k])
+            slope, curvature = np.zeros(d), np.eye(d)
+            slope[k], curvature[np.ix_(k, k)] = some, bend
+            return value, slope, curvature
         if self.anchor is not None:
             gap = t - self.anchor
             return float(gap @ gap) / (2 * self.tau**2), gap / self.tau**2, np.eye(d) / self.tau**2
@@ -58,6 +74,9 @@ class Prior:
     @property
     def volume(self) -> float:
         """What a wide prior costs, in nats: the log of its standard deviations, one in each direction."""
+        if self.keep is not None:
+            d, k = self.d, len(self.keep)
+            return Prior(k, self.tau).volume + float(np.log(d) + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
         if self.anchor is not None:
             return self.d * float(np.log(self.tau))
         return (self.d - 1) * float(np.log(self.tau)) + float(np.log(BREADTH * np.sqrt(self.d)))
@@ -65,7 +84,7 @@ class Prior:
 
 @dataclass
 class Point:
-    """Where a descent stands: x = (t, log g of each task), objective, its slope and curvature."""
+    """Where a descent stands: x = (t, what else the kernel has, log g of each task), objective, its slope and curvature."""
 
     x: np.ndarray
     value: float
@@ -87,68 +106,91 @@ class Posterior:
     def d(self) -> int:
         return self.tasks[0].X.shape[1]
 
+    @property
+    def m(self) -> int:
+        """Parameters of the kernel."""
+        return self.d + self.kernel.extra
+
     def noise(self, x: np.ndarray) -> np.ndarray:
-        return x[self.d :] if self.log_g is None else self.log_g
+        return x[self.m :] if self.log_g is None else self.log_g
+
+    def join(self, t: np.ndarray, log_g: np.ndarray) -> np.ndarray:
+        """x from length scales and noise, with half a share for what else the kernel has."""
+        return np.concatenate([t, np.zeros(self.kernel.extra), log_g])
 
     def value(self, x: np.ndarray) -> float:
         """The objective alone; infinite where a matrix is singular."""
-        t, total = x[: self.d], self.prior(x[: self.d])[0]
-        for labels, log_g, geometry in zip(self.tasks, self.noise(x), self._geometries(t)):
-            found = evidence(labels, geometry, float(log_g), slope=False)
+        theta, rest = x[: self.m], x[self.d : self.m]
+        total = self.prior(x[: self.d])[0] + float(rest @ rest) / (2 * SHARE_BREADTH**2)
+        for labels, log_g, matrices in zip(self.tasks, self.noise(x), self._geometries(theta)):
+            found = evidence(labels, matrices, float(log_g), slope=False)
             if found is None:
                 return np.inf
             total += found.value + (0.0 if self.log_g is not None else noise_prior(log_g))
         return float(total)
 
     def at(self, x: np.ndarray) -> Point | None:
-        d, t = self.d, x[: self.d]
-        value, slope_t, curvature_t = self.prior(t)
+        d, m, rest = self.d, self.m, x[self.d : self.m]
+        value, slope_t, curvature_t = self.prior(x[:d])
         slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
         slope[:d], curvature[:d, :d] = slope_t, curvature_t
+        value += float(rest @ rest) / (2 * SHARE_BREADTH**2)
+        slope[d:m], curvature[d:m, d:m] = rest / SHARE_BREADTH**2, np.eye(m - d) / SHARE_BREADTH**2
         self.evaluations += 1
-        for k, (labels, log_g, geometry) in enumerate(zip(self.tasks, self.noise(x), self._geometries(t))):
-            found = evidence(labels, geometry, float(log_g), information=True)
+        for k, (labels, log_g, matrices) in enumerate(zip(self.tasks, self.noise(x), self._geometries(x[:m]))):
+            found = evidence(labels, matrices, float(log_g), information=True)
             if found is None:
                 return None
             assert found.slope is not None and found.information is not None
             value += found.value
-            slope[:d] += found.slope[:d]
-            curvature[:d, :d] += found.information[:d, :d]
+            slope[:m] += found.slope[:m]
+            curvature[:m, :m] += found.information[:m, :m]
             if self.log_g is None:
                 value += noise_prior(log_g)
-                slope[d + k] = found.slope[d] + (log_g - NOISE) / NOISE_BREADTH**2
-                curvature[d + k, d + k] = found.information[d, d] + 1 / NOISE_BREADTH**2
-                curvature[:d, d + k] += found.information[:d, d]
-                curvature[d + k, :d] += found.information[:d, d]
+                slope[m + k] = found.slope[m] + (log_g - NOISE) / NOISE_BREADTH**2
+                curvature[m + k, m + k] = found.information[m, m] + 1 / NOISE_BREADTH**2
+                curvature[:m, m + k] += found.information[:m, d]
+                curvature[m + k, :m] += found.information[:m, d]
+        if self.prior.keep is not None:
+            out = np.setdiff1d(np.arange(d), self.prior.keep)
+            slope[out], curvature[out], curvature[:, out] = 0.0, 0.0, 0.0
+            curvature[out, out] = 1.0  # they stay where they are
         return Point(x, float(value), slope, curvature)
 
-    def _geometries(self, t: np.ndarray) -> list[Geometry]:
+    def _geometries(self, theta: np.ndarray) -> list[Geometry]:
         """One for each task; the same object for tasks with the same inputs."""
         inputs = {id(labels.X): labels.X for labels in self.tasks}
-        made = {key: Geometry(self.kernel, X, t) for key, X in inputs.items()}
+        made = {key: geometry(self.kernel, X, theta) for key, X in inputs.items()}
         return [made[id(labels.X)] for labels in self.tasks]
 
     def best_noise(self, t: np.ndarray, grid: np.ndarray) -> np.ndarray:
         """For every task the log g of the grid that suits it best with these length scales."""
         out = []
-        for labels, geometry in zip(self.tasks, self._geometries(t)):
-            found = [evidence(labels, geometry, float(log_g), slope=False) for log_g in grid]
+        for labels, matrices in zip(self.tasks, self._geometries(self.join(t, np.zeros(0)))):
+            found = [evidence(labels, matrices, float(log_g), slope=False) for log_g in grid]
             values = [np.inf if f is None else f.value + noise_prior(log_g) for f, log_g in zip(found, grid)]
             out.append(float(grid[int(np.argmin(values))]))
         return np.array(out)
 
+    def relevant(self, x: np.ndarray) -> Prior:
+        """The prior under which only some inputs have a say: of those with the shortest length scales, the likeliest number."""
+        order = np.argsort(x[: self.d], kind="stable")
+        priors = [Prior(self.d, keep=np.sort(order[:k])) for k in range(1, self.d + 1)]
+        heights = [replace(self, prior=p).value(without(x, p)) + p.volume for p in priors]
+        return priors[int(np.argmin(heights))]
+
     def settled(self, x: np.ndarray, steps: int, together: bool) -> np.ndarray:
         """x after a few steps in the noise and, `together`, in a common factor of the length scales."""
-        d, k = self.d, len(x) - self.d
+        d, m, k = self.d, self.m, len(x) - self.m
         basis = np.zeros((len(x), k + together))
-        basis[d:, :k] = np.eye(k)
+        basis[m:, :k] = np.eye(k)
         basis[:d, k:] = 1.0
         here = self.at(x)
         for _ in range(steps):
             if here is None:
                 break
             step = basis @ np.linalg.solve(basis.T @ here.curvature @ basis, -basis.T @ here.slope)
-            there = self.at(np.append(here.x[:d] + step[:d], np.clip(here.x[d:] + np.clip(step[d:], -3, 3), LOWEST, HIGHEST)))
+            there = self.at(np.append(here.x[:m] + step[:m], np.clip(here.x[m:] + np.clip(step[m:], -3, 3), LOWEST, HIGHEST)))
             if there is None or there.value > here.value - GAIN:
                 here = there if there is not None and there.value < here.value else here
                 break
@@ -157,10 +199,11 @@ class Posterior:
 
     def descend(self, x: np.ndarray, steps: int, gain: float = GAIN) -> Point | None:
         """The minimum near x, or where so many steps led; None where nothing can be evaluated."""
-        d = self.d
+        d = self.m
         low = np.append(np.full(d, SCALE_BOUNDS[0]), np.full(len(x) - d, LOWEST))
         high = np.append(np.full(d, SCALE_BOUNDS[1]), np.full(len(x) - d, HIGHEST))
         reach = np.append(np.full(d, REACH[0]), np.full(len(x) - d, REACH[1]))
+        low[self.d : d], high[self.d : d] = -SHARE_BOUND, SHARE_BOUND
         here = self.at(np.clip(x, low, high))
         while here is None and len(x) > d and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
             x = np.append(x[:d], x[d:] + np.log(10.0))
@@ -193,13 +236,22 @@ def _bounded_step(here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return step
 
 
-def cost(point: Point, prior: Prior) -> float:
-    """Minus the log of the evidence, by Laplace's method.
+def without(x: np.ndarray, prior: Prior) -> np.ndarray:
+    """x where the inputs that have no say under a prior have none."""
+    if prior.keep is None:
+        return x
+    out = x.copy()
+    out[np.setdiff1d(np.arange(prior.d), prior.keep)] = SCALE_BOUNDS[1]
+    return out
+
+
+def cost(point: Point, prior: Prior, extra: int = 0) -> float:
+    """Minus the log of the evidence, by Laplace's method; `extra`: parameters of the kernel beside its length scales.
 
     Length scales that tasks share have seen the labels of each of them: that they fit is no surprise, and costs a nat for every
     length scale that the task's own labels determine, tr(H^-1 F).
     """
-    found = point.value + prior.volume + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
+    found = point.value + prior.volume + extra * np.log(SHARE_BREADTH) + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
     if prior.anchor is None:
         return found
     assumed = np.zeros_like(point.curvature)

@@ -105,7 +105,7 @@ def resolve_kernel(kernel: Any, tasks: Tasks, intercept: bool) -> Kernel:
     """None is x.x' (the bias is the task's own); length scales left at "auto" are tuned once, for all tasks together."""
     kernel = InnerProduct() if kernel is None else as_kernel(kernel)
     if isinstance(kernel, Stationary) and isinstance(kernel.sigma, str):
-        kernel = KernelRidge(kernel, scales="shared", intercept=intercept).fit_tasks(tasks).kernel_
+        kernel = KernelRidge(kernel, scales="shared", intercept=intercept, tune="loo").fit_tasks(tasks).kernel_
     if not isinstance(kernel, Precomputed):
         with np.errstate(over="ignore"):
             size = kernel.diag(tasks.X[tasks.seen])

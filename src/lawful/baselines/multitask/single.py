@@ -60,7 +60,7 @@ class SingleTask(Baseline):
         kernel = resolve_kernel(self.kernel, tasks, bool(self.intercept))
         if self.loss == "square":
             self.kernel_ = kernel
-            self.ridge_ = KernelRidge(kernel, lam=self.lam, intercept=bool(self.intercept), scales="shared")
+            self.ridge_ = KernelRidge(kernel, lam=self.lam, intercept=bool(self.intercept), scales="shared", tune="loo")
             self.ridge_.fit_tasks(tasks)
             self.lam_ = self.ridge_.lam_
         else:

@@ -1,6 +1,6 @@
 """All methods as `lawful` would have them: length scales and lambda by leave-one-out, residual metric, intercept.
 
-NL-MTL and its variants stand on one ridge, that of `ConstrainedRegressor()`, which is STL. delta and mu are chosen by the
+NL-MTL and its variants stand on one ridge, `KernelRidge(tune="loo")`, which is STL. delta and mu are chosen by the
 paired rule of `ConstrainedRegressorCV` on the leave-one-out errors of that ridge. MTRL may have the kernel of either output, or
 one between them, and is tuned by five folds; without coupling it is STL, with a kernel for each output, and may be that too.
 """
@@ -35,11 +35,11 @@ SMALLEST = 1e-10  # smaller ones are the same to the folds, and slow
 def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock) -> dict[str, dict[str, Any]]:
     """{"default": ...}: STL and MTRL at X, and for every law NL-MTL and its two variants."""
     with clock("STL, default"):
-        model = ConstrainedRegressor(Reals()).fit(trial.X, trial.Y)
+        model = ConstrainedRegressor(Reals(), surrogate=KernelRidge(tune="loo")).fit(trial.X, trial.Y)
         F = model.objective(X)
     found: dict[str, Any] = {"STL": F.center}
     kernels = model.surrogate_.kernels_
-    ridge = ridge_candidate(KernelRidge(), kernels, True, model.surrogate_.lam_[None, :])
+    ridge = ridge_candidate(KernelRidge(tune="loo"), kernels, True, model.surrogate_.lam_[None, :])
     with clock("MTRL, default"):
         found["MTRL"] = coupled(trial, kernels, ridge, X, found["STL"])
     for law, C in laws.items():
@@ -77,7 +77,7 @@ def coupled(trial: Trial, kernels: list[Any], ridge: Candidate, X: np.ndarray, s
     widths = sorted({number(kernel.sigma) for kernel in kernels})
     widths += [float(np.sqrt(widths[0] * widths[1]))] if len(widths) == 2 else []
     lams = np.tile(LAMS[:, None], (1, 2))
-    paths = [judge.unconstrained(ridge_candidate(KernelRidge(), [gaussian(s)] * 2, True, lams)) for s in widths]
+    paths = [judge.unconstrained(ridge_candidate(KernelRidge(tune="loo"), [gaussian(s)] * 2, True, lams)) for s in widths]
     risks = np.array([judge.error.mean(path) for path in paths])
     i, j = np.unravel_index(int(np.argmin(risks)), risks.shape)
     model, risk = mtrl(trial, widths[i], LAMS[j] * AROUND, folds, True, np.ones(2))
