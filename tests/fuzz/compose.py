@@ -105,7 +105,8 @@ class TubeOf(Law):
             near = np.minimum(near, np.where(held, self._length(c - point, evidence), np.inf))
         scale = np.max(np.abs(self.base.middle) + self.base.size)
         spare = 0.01 * scale if not objective else 0.01 * self._length(np.full_like(c, scale), evidence)
-        over = np.maximum(near - self.delta, 0) / (self.delta + spare)
+        rounding = self._length(1e-15 * np.abs(sane), evidence)  # the point of the base beside c may lie between two numbers
+        over = np.maximum(near - self.delta - rounding, 0) / (self.delta + spare)
         return np.where(np.isfinite(c).all(axis=1), over, np.inf)
 
     def _length(self, r, evidence):
