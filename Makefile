@@ -6,7 +6,7 @@ DATA ?= $(LAWFUL_DATA)
 N ?= 100000
 SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser fuzz lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser test-skops fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,10 @@ test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sar
 test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
+
+test-skops: $(VENV)/.dev  ## models with trees inside, saved by skops
+	$(RUN) -m pip install --quiet --editable ".[skops]"
+	$(RUN) -m pytest -q -m skops
 
 fuzz: $(VENV)/.dev  ## make fuzz N=100000 SEED=0: random laws and calls against the promise of a certificate per row
 	$(RUN) -m tests.fuzz --n $(N) --seed $(SEED) --jobs 2

@@ -36,6 +36,7 @@ REQUIRED |= {"rich", "typer"}  # the command line
 ALLOWED: dict[str, set[str]] = {
     "_array": set(),
     "_checks": set(),
+    "_files": set(),
     "_lazy": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
@@ -46,13 +47,14 @@ ALLOWED: dict[str, set[str]] = {
     "plots": set(),
     "ratings": {"tasks"},  # tables of ratings: data sets, surrogates and baselines read them alike
     "report": set(),
+    "saving": set(),  # it looks classes up by name, so that they can offer to be saved
     "tasks": set(),
     "datasets": {"ratings"},
     "losses": set(),
     "sets": {"losses.objective"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"kernels", "ratings", "tasks", "folds"},
+    "surrogates": {"kernels", "ratings", "tasks", "folds", "saving"},
     "decoders": {"sets", "losses.objective"},
-    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds"},
+    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
