@@ -149,7 +149,8 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         return self
 
     def _repeat(self, inputs: Any) -> Any:
-        return self.predict(inputs).ravel()
+        F = self.surrogate_.objective(inputs)  # checked inputs: names were for the user
+        return self._decoder().orders(F, self.constraint_, bound=False).positions.ravel()
 
     def _surrogate(self) -> PairwiseRidge:
         return PairwiseRidge(**{name: getattr(self, name) for name in PairwiseRidge().get_params(deep=False)})
