@@ -16,7 +16,7 @@ import lawful
 from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, kernels
 from lawful.cli import app
 from lawful.cli.settings import law_of, settings
-from lawful.cli.tables import choose, pieces
+from lawful.cli.tables import choose, pieces, read
 from lawful.cli.words import Trouble
 
 runner = CliRunner()
@@ -85,9 +85,9 @@ def test_fit_by_search_and_with_weights(folder):
 def test_predict_is_the_model(folder, model):
     out = call("predict", model, "new.csv", "-o", "out.csv", "--keep", "id").output
     assert "30 rows (30 ok)" in out
-    table = pd.read_csv("out.csv")
+    table = read(folder / "out.csv")
     assert list(table.columns) == ["id", "east", "north", "residual", "status", "east_std", "north_std"]
-    expected = lawful.load(model).decode(pd.read_csv("new.csv")[["t"]])
+    expected = lawful.load(model).decode(read(folder / "new.csv")[["t"]])
     np.testing.assert_array_equal(table[["east", "north"]], expected.c)
     np.testing.assert_array_equal(table[["east_std", "north_std"]], expected.std)
     assert (table["status"] == "ok").all() and table["residual"].max() < 1e-8

@@ -71,8 +71,9 @@ def pieces(path: Path, rows: int = ROWS) -> Iterator[Any]:
         table = _from_npz(path, pd)
         yield from (table.iloc[i : i + rows] for i in range(0, max(len(table), 1), rows))
     else:
+        exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}  # since 3 the default
         try:
-            with pd.read_csv(path, chunksize=min(rows, 2**31), skipinitialspace=True) as reader:
+            with pd.read_csv(path, chunksize=min(rows, 2**31), skipinitialspace=True, **exact) as reader:
                 found = False
                 for piece in reader:
                     found = True
