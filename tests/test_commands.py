@@ -16,7 +16,7 @@ import lawful
 from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, kernels
 from lawful.cli import app
 from lawful.cli.settings import law_of, settings
-from lawful.cli.tables import choose, pieces, read
+from lawful.cli.tools.tables import choose, pieces, read
 from lawful.cli.words import Trouble
 
 runner = CliRunner()

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from sklearn.base import clone
 
 from lawful import decoders
-from lawful._array import to_numpy
+from lawful.cli import tools
 from lawful.cli.settings import Config, Force, Inputs, Json, Law, Quiet, law_of
-from lawful.cli.tables import choose, free, numbers, pandas, pieces, writing
-from lawful.cli.words import DOUBTFUL, Trouble, note, progress, speaking, tell, tell_json
-from lawful.saving.models import load
+from lawful.cli.words import DOUBTFUL, Trouble, note, speaking, tell, tell_json
 
-__all__ = ["predict", "project"]
+__all__ = ["Output", "predict", "project"]
 
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where to write: .csv, .parquet or .npz (default: standard output).")
@@ -48,8 +42,8 @@ def predict(
     standard deviation of each output before the law. Files larger than memory are no matter.
     """
     with speaking("predict"):
-        free(output, force)
-        estimator = load(model)
+        tools.free(output, force)
+        estimator = tools.load(model)
         if not hasattr(estimator, "decode") or hasattr(estimator, "n_items_"):
             raise Trouble(f"{model} holds a {type(estimator).__name__}; predict is for regressors, `lawful rank` for rankers")
         given = getattr(estimator, "feature_names_in_", None)
@@ -58,14 +52,14 @@ def predict(
 
         def decoded(piece: Any) -> Any:
             names = list(given) if given is not None else list(piece.columns)[: estimator.n_features_in_]
-            X = numbers(piece, names, data)
+            X = tools.numbers(piece, names, data)
             whole = X.notna().all(axis=1).to_numpy()
             if not whole.all():
                 note(f"{int((~whole).sum())} rows lack an input and have no prediction")
             answer = estimator.decode(X[whole] if given is not None else X[whole].to_numpy()) if whole.any() else None
-            return certificate(answer, estimator.output_names_, whole, piece.index)
+            return tools.certificate(answer, estimator.output_names_, whole, piece.index)
 
-        found = stream(data, output, decoded, keep, rows, quiet or as_json or output is None)
+        found = tools.stream(data, output, decoded, keep, rows, quiet or as_json or output is None)
     finish(found, output, strict, as_json, quiet)
 
 
@@ -89,81 +83,26 @@ def project(
     [bold]lawful project points.csv --law "y1**2 + y2**2 = 1" -o on_circle.csv[/]
     """
     with speaking("project"):
-        free(output, force)
+        tools.free(output, force)
         constraint = law_of(law)
         if constraint is None:
             raise Trouble('--law is needed: --law "y1 + y2 = 1", by the names of the columns')
-        metric = None if weights is None else _weights(weights)
+        metric = None if weights is None else tools.numbers_of(weights)
         fitted: list[Any] = []  # on the first piece, for all
 
         def decoded(piece: Any) -> Any:
-            given = [] if inputs is None else choose(piece.columns, inputs, "--inputs")
-            names = [name for name in choose(piece.columns, columns, "--columns") if name not in given]
-            values = numbers(piece, [*names, *given], points)
+            given = [] if inputs is None else tools.choose(piece.columns, inputs, "--inputs")
+            names = [name for name in tools.choose(piece.columns, columns, "--columns") if name not in given]
+            values = tools.numbers(piece, [*names, *given], points)
             whole = values.notna().all(axis=1).to_numpy()
             P, X = values.loc[whole, names].to_numpy(), values.loc[whole, given].to_numpy() if given else None
             if not fitted and len(P):
-                fitted.append(clone(constraint).fit(P, X, outputs=names, inputs=given or None))
+                fitted.append(constraint.fit(P, X, outputs=names, inputs=given or None))
             d = decoders.project(P, fitted[0], metric, X, certificate=True) if len(P) else None
-            return certificate(d, names, whole, piece.index)
+            return tools.certificate(d, names, whole, piece.index)
 
-        found = stream(points, output, decoded, keep, rows, quiet or as_json or output is None)
+        found = tools.stream(points, output, decoded, keep, rows, quiet or as_json or output is None)
     finish(found, output, strict, as_json, quiet)
-
-
-def _weights(text: str) -> np.ndarray:
-    try:
-        return np.array([float(word) for word in text.split(",")])
-    except ValueError as error:
-        raise Trouble(f"--weights {text!r} are no numbers; give one for each column, separated by commas") from error
-
-
-def certificate(d: Any, names: Any, whole: np.ndarray, index: Any) -> Any:
-    """Outputs, residual, status and standard deviations as a table; rows without inputs are empty and `missing_input`."""
-    pd = pandas()
-    columns = [str(name) for name in names]
-    out = pd.DataFrame(np.nan, index=index, columns=columns)
-
-    def put(name: str, values: Any, empty: Any) -> None:
-        while name in columns:
-            name = f"decoding_{name}"
-        column = np.full(len(whole), empty, dtype=object if isinstance(empty, str) else float)
-        if d is not None:
-            column[whole] = values
-        out[name] = column
-
-    if d is not None:
-        out.loc[whole, columns] = to_numpy(d.c)
-    put("residual", None if d is None else to_numpy(d.residual), np.nan)
-    put("status", None if d is None else d.status, "missing_input")
-    if d is not None and d.std is not None:
-        for t, name in enumerate(columns):
-            put(f"{name}_std", to_numpy(d.std)[:, t], np.nan)
-    return out
-
-
-def stream(
-    data: Path, output: Path | None, decoded: Callable[[Any], Any], keep: str | None, rows: int, quiet: bool
-) -> dict[str, Any]:
-    """Every piece of the data through `decoded` to the output; how many rows there were, and how they fared."""
-    seen, worst, total = Counter(), 0.0, 0  # type: Counter[str], float, int
-    with writing(output) as writer, progress(quiet) as bar:
-        task = bar.add_task("rows", total=None)
-        shape: list[str] = []
-        for piece in pieces(data, rows):
-            out = decoded(piece)
-            status = "decoding_status" if "decoding_status" in out else "status"
-            residual = "decoding_residual" if "decoding_residual" in out else "residual"
-            seen.update(out[status])
-            worst = max(worst, float(np.nanmax(out[residual].to_numpy(dtype=float), initial=0.0)))
-            total += len(out)
-            if keep is not None:
-                kept = [name for name in choose(piece.columns, keep, "--keep") if name not in out]
-                out = pandas().concat([piece[kept], out], axis=1)
-            shape = shape or list(out.columns)
-            writer.write(out.reindex(columns=shape))
-            bar.advance(task, len(out))
-    return {"rows": total, "status": dict(seen), "violation": worst}
 
 
 def finish(found: dict[str, Any], output: Path | None, strict: bool, as_json: bool, quiet: bool) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from lawful import estimators
+from lawful.cli import tools
 from lawful.cli.predicting import Output
 from lawful.cli.settings import Config, Force, Inputs, Json, Quiet
-from lawful.cli.tables import choose, free, numbers, pandas, read, writing
 from lawful.cli.words import Trouble, console, speaking, tell, tell_json
-from lawful.saving.models import load
 
 __all__ = ["rank"]
 
@@ -41,20 +39,20 @@ def rank(
     Columns rank1, rank2, ... of the result name the items, best first.
     """
     with speaking("rank"):
-        free(output, force), free(save, force)
-        table = read(data)
-        ranker = None if model is None else load(model)
+        tools.free(output, force), tools.free(save, force)
+        table = tools.read(data)
+        ranker = None if model is None else tools.load(model)
         if ranker is not None and not hasattr(ranker, "n_items_"):
             raise Trouble(f"{model} holds a {type(ranker).__name__}, which ranks nothing; `lawful predict` is for it")
-        X, R = _parts(table, data, items, inputs, ranker)
+        X, R = tools.ratings(table, data, items, inputs, ranker)
         if ranker is None:
             with console().status(f"learning from {len(R)} rows and {R.shape[1]} items"):
                 ranker = estimators.ConstrainedRanker().fit(X, R)
         if save is not None:
             ranker.save(save)
-        out = _orders(ranker, X, R, top or ranker.n_items_, unrated)
+        out = tools.orders(ranker, X, R, top or ranker.n_items_, unrated)
         if not as_json or output is not None:
-            with writing(output) as writer:
+            with tools.writing(output) as writer:
                 writer.write(out)
         if as_json:
             tell_json(
@@ -62,24 +60,3 @@ def rank(
             )
         elif output is not None:
             tell(f"{len(out)} rows, {R.shape[1]} items: {output}", quiet)
-
-
-def _parts(table: Any, path: Path, items: str, inputs: str | None, ranker: Any) -> tuple[Any, Any]:
-    if ranker is None:
-        given = [] if inputs is None else choose(table.columns, inputs, "--inputs")
-        rated = [name for name in choose(table.columns, items, "--items") if name not in given]
-    else:
-        given = list(getattr(ranker, "feature_names_in_", []))
-        rated = list(ranker.item_names_ or choose(table.columns, items, "--items"))
-        table = table.assign(**{name: np.nan for name in rated if name not in table.columns})
-    if len(rated) < 2:
-        raise Trouble(f"{path} has {len(rated)} items, and two are needed to order them; name them with --items")
-    X = numbers(table, given, path) if given else None
-    return X, numbers(table, rated, path)
-
-
-def _orders(ranker: Any, X: Any, R: Any, top: int, unrated: bool) -> Any:
-    names = [str(name) for name in R.columns]
-    best = ranker.recommend(X, top, ratings=R, exclude=R if unrated else None)
-    words = np.array([*names, ""], dtype=object)[best]  # -1, where too few are left, is the empty one
-    return pandas().DataFrame(words, columns=[f"rank{k + 1}" for k in range(best.shape[1])])
