@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from lawful.cli.words import Trouble
 
 __all__ = ["RIVALS", "draw", "judge"]
 
-RIVALS: dict[str, Callable[[], Any]] = {
+RIVALS = {
     "mean": lambda: DummyRegressor(),
     "linear": lambda: make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 4, 21))),
     "forest": lambda: RandomForestRegressor(100, random_state=0),
