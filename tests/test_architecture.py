@@ -51,9 +51,9 @@ ALLOWED: dict[str, set[str]] = {
     "tasks": set(),
     "datasets": {"ratings"},
     "losses": set(),
-    "sets": {"losses.objective"},  # the unconstrained minimum of a quadratic is defined once
+    "sets": {"losses.quadratic"},  # the unconstrained minimum of a quadratic is defined once
     "surrogates": {"kernels", "ratings", "tasks", "folds", "saving"},
-    "decoders": {"sets", "losses.objective"},
+    "decoders": {"sets", "losses.quadratic"},
     "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
@@ -112,11 +112,11 @@ def test_the_drawing_shows_the_house():
     assert drawing
     lines = [re.sub(r"\[.*?\]", "", line).strip() for line in drawing[1].splitlines() if "subgraph" not in line]
     arrows = [re.fullmatch(r"(\w+) (?:--( \w+ --)?>) (.+)", line) for line in lines]
-    drawn = {(a[1], to.strip(), "objective" in (a[2] or "")) for a in arrows if a for to in a[3].split("&")}
+    drawn = {(a[1], to.strip(), "quadratic" in (a[2] or "")) for a in arrows if a for to in a[3].split("&")}
     rooms = {room for room in ALLOWED if not room.startswith("_")} - {"lawful"}
-    assert {name for line in lines for name in re.findall(r"\w+", line)} - {"end", "objective"} == rooms
+    assert {name for line in lines for name in re.findall(r"\w+", line)} - {"end", "quadratic"} == rooms
     for here, there, partly in drawn:
-        assert f"{there}.objective" in ALLOWED[here] if partly else there in ALLOWED[here], f"{here} --> {there}"
+        assert f"{there}.quadratic" in ALLOWED[here] if partly else there in ALLOWED[here], f"{here} --> {there}"
     plain = {(here, there.split(".")[0]) for here in rooms - {"experiments"} for there in ALLOWED[here]} - {("cli", "lawful")}
     assert plain <= {(here, there) for here, there, _ in drawn}, "an arrow is missing"
 

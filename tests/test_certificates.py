@@ -39,7 +39,8 @@ from lawful.decoders.dispatch import COMPOSED, NAMED, SIMPLE
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.kernels import Gaussian
 from lawful.losses import Loss
-from lawful.losses.objective import Quadratic, QuadraticForm, SmoothObjective
+from lawful.losses.objective import SmoothObjective
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 
 
 def reflections(m: int) -> np.ndarray:

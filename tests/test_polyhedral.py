@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
-from lawful import Affine, Box, Equations, Intersection, project
+from lawful import Affine, Box, Ellipsoid, Equations, Inflated, Intersection, Product, project
 from lawful.decoders import decode
 from lawful.decoders.conic import Conic
 from lawful.decoders.dispatch import choose
 from lawful.decoders.polyhedral import Polyhedral
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 
 
 def law(rng, T, P, R, redundant):
@@ -105,3 +107,55 @@ def test_bounds_are_met_exactly():
     np.testing.assert_allclose(c.sum(axis=1), 1, atol=1e-14)
     both = project(rng.standard_normal((100, 3)), Intersection([Affine([[1.0, 1.0, 1.0]], 1.0), Box(0, 0.6)]))
     assert (both >= 0).all() and (both <= 0.6).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_singular_metric_is_solved_and_as_well_as_by_an_interior_point_method(seed):
+    """Fewer rows than outputs leave a covariance of low rank; outputs may be of very different sizes."""
+    rng = np.random.default_rng(seed)
+    T, m = 5, 12
+    unit = 10.0 ** rng.integers(-4, 5, T)
+    B = rng.standard_normal((m, 2, T)) / unit
+    Q, w = np.swapaxes(B, 1, 2) @ B, rng.standard_normal((m, T)) * unit
+    C = Box(-0.3 * unit, 0.5 * unit).fit(w)
+    d = Polyhedral().solve(QuadraticForm(Q, w), C, None)
+    assert (d.status == "ok").all() and C.contains(d.c).all()
+    # The same in units of the outputs, by a solver that has nothing in common with it.
+    scaled = QuadraticForm(Q * unit[:, None] * unit, w / unit)
+    best = Conic().solve(scaled, Box(np.full(T, -0.3), np.full(T, 0.5)).fit(w / unit), None)
+    assert (d.value <= best.value + 1e-8 * (1e-3 + best.value)).all()
+
+
+def test_a_tube_around_a_box_in_a_singular_metric_does_not_take_long():
+    """Over 100 s before: every step of its search began a search from many starts."""
+    rng = np.random.default_rng(3)
+    B = rng.standard_normal((2, 2, 4))
+    w = rng.standard_normal((2, 4)) * np.array([1.0, 1e10, 1e10, 1e10])
+    C = Inflated(Product([(Box(-1e9, 4e9), [1, 2, 3])]), 1e9, norm="euclidean").fit(w)
+    begin = time.process_time()
+    d = decode(QuadraticForm(np.swapaxes(B, 1, 2) @ B, w), C)
+    assert (d.status == "ok").all() and C.contains(d.c).all()
+    assert time.process_time() - begin < 20  # compilation included
+
+
+@pytest.mark.parametrize("solid", [False, True])
+def test_round_sets_in_a_metric_graded_over_fifteen_orders(solid):
+    """One precise output among noisy ones: LAPACK lost the noisy ones' eigenvalues, and a row alone was another point."""
+    rng = np.random.default_rng(0)
+    T, m = 6, 40
+    B = rng.standard_normal((m, T, T)) / np.array([1.0, 1, 3e-8, 1, 1, 1])
+    Q, w = np.swapaxes(B, 1, 2) @ B + np.diag([0.5, 0.5, 1e14, 0.5, 0.5, 0.5]), rng.standard_normal((m, T))
+    C = Ellipsoid(rng.uniform(0.5, 2, T), center=0.2 * rng.standard_normal(T), solid=solid).fit(w)
+    together = decode(QuadraticForm(Q, w), C)
+    assert (together.status == "ok").all()
+    for i in range(m):
+        alone = decode(QuadraticForm(Q[i : i + 1], w[i : i + 1]), C)
+        np.testing.assert_allclose(alone.c[0], together.c[i], rtol=0, atol=1e-9)
+    # Stationary: what is left of the gradient along the surface, in units in which the metric is even.
+    unit = np.sqrt(np.diagonal(Q, axis1=1, axis2=2))
+    slope = np.einsum("mts,ms->mt", Q, together.c - w) / unit
+    normal = (together.c - C.center_) / C.axes_**2 / unit
+    along = (slope * normal).sum(axis=1, keepdims=True) / (normal**2).sum(axis=1, keepdims=True)
+    left = np.abs(slope - along * normal).max(axis=1)
+    outside = C.residual(w) > 0 if solid else np.ones(m, bool)
+    assert (left[outside] <= 1e-6 * np.abs(slope).max(axis=1)[outside]).all()

@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from lawful import Equations, project
 from lawful.decoders import seeds
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic
 
 
 class Plain:

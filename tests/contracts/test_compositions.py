@@ -28,7 +28,8 @@ from lawful import (
     Union,
 )
 from lawful.decoders import decode
-from lawful.losses.objective import Quadratic, QuadraticForm, SmoothObjective
+from lawful.losses.objective import SmoothObjective
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 
 ROWS = 3
 

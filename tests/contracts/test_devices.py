@@ -20,7 +20,7 @@ from lawful._array import device_of, put_rows, segment_sum, solve_lower, take_ro
 from lawful.decoders import decode
 from lawful.kernels import Gaussian, Linear
 from lawful.losses.base import separable_objective
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.tasks import Tasks
 
 SECOND = strict.Device("device1")

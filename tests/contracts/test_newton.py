@@ -13,7 +13,7 @@ from sklearn.base import clone
 from lawful import Ball, Box, Equations, Inflated, Intersection, Penalized, Product, Simplex, Sphere, Union, project
 from lawful._array import to_numpy
 from lawful.decoders import decode
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 
 LAWS = {
     "circle": (2, "y1**2 + y2**2 = 1"),

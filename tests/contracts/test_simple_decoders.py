@@ -15,7 +15,8 @@ from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
-from lawful.losses.objective import Objective, Quadratic, QuadraticForm, SmoothObjective
+from lawful.losses.objective import Objective, SmoothObjective
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.algebra import Product
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals

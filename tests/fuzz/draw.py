@@ -95,7 +95,10 @@ def draw_formulas(rng: np.random.Generator, T: int, names: Names, idx: list[int]
         else np.array([scale(rng, 0.2) for _ in range(T)])
     )
     ys = [Var("y", t) if unit[t] == 1 else Binary("/", Var("y", t), Const(float(unit[t]))) for t in range(T)]
-    xs: list[Node] = [Var("x", j) for j in range(names.d)] if rng.random() < 0.35 else []
+    free = [
+        j for j in range(names.d) if names.inputs or f"x{j + 1}" not in (names.outputs or [])
+    ]  # else it is the output's name
+    xs: list[Node] = [Var("x", j) for j in free] if rng.random() < 0.35 else []
     wide = rng.random() < 0.2
     at, x0 = rng.standard_normal((1, T)) * unit, rng.standard_normal((1, max(names.d, 1)))
     relations: list[Relation] = []

@@ -142,7 +142,9 @@ class Binary(Node):
             v = a.v / b.v
             g = (a.g - v[:, None] * b.g) / b.v[:, None]
             v = np.where(np.isinf(v), np.nan, v)
-            return Value(v, a.s / abs(b.v), (a.e + abs(v) * (b.e + b.s)) / abs(b.v), g)
+            # A divisor too large for any number leaves nothing of the term, nor of what rounding does to it.
+            e = np.where(np.isinf(b.v), abs(v), (a.e + abs(v) * (b.e + b.s)) / abs(b.v))
+            return Value(v, a.s / abs(b.v), e, g)
         v = np.arctan2(a.v, b.v)
         square = a.v**2 + b.v**2
         g = (a.g * b.v[:, None] - b.g * a.v[:, None]) / square[:, None]

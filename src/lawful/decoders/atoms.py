@@ -9,7 +9,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of
 from lawful._small import solve_many
 from lawful.decoders.enumeration import row_chunks
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic
 
 
 class Atoms(NamedTuple):

@@ -26,7 +26,7 @@ from lawful.decoders.base import (
 )
 from lawful.decoders.enumeration import row_chunks
 from lawful.decoders.seeds import known
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.relaxed import Inflated
 from lawful.sets.round import Ball
 

@@ -16,11 +16,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from lawful._array import array_namespace, device_of, like, put_rows, to_numpy
+from lawful._array import Array, array_namespace, device_of, like, put_rows, to_numpy
 from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
 from lawful.decoders.seeds import known
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.cones import Cone
 
 CLEAR = 1e-6  # how far a plane must lie between sets, relative to them, to prove that they have no point in common
@@ -148,16 +148,20 @@ class NewtonConic(Conic):
                 least = like(known(C, "least violated", self._least), c)[None, :] + 0 * c
                 c = xp.where((C.residual(least) < C.residual(c))[:, None], least, c)
             return finish(F, C, c, lost=xp.ones_like(F.doubtful))
-        d = Newton().solve(F, C, decode)
-        rest = xp.nonzero(~certified(d))[0]
-        if rest.shape[0] == 0:
-            return d
-        more = super().solve(F.rows(rest), C.rows(rest), decode)
-        room = 1e-9 * abs(d.value[rest])
-        better = certified(more) & ((d.code[rest] == INFEASIBLE) | (more.value <= d.value[rest] + room))
-        rows = rest[better]
-        fields = {name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS}
-        return d.with_(**fields)
+        convex = bool(xp.all(_convex(F)))
+        d = Newton().once(F, C) if convex else Newton().solve(F, C, decode)
+        # Each for what the one before left open; a search from many starts only where an interior point finds nothing.
+        for solve in (super().solve, Newton().solve) if convex else (super().solve,):
+            rest = xp.nonzero(~certified(d))[0]
+            if rest.shape[0] == 0:
+                break
+            more, value = solve(F.rows(rest), C.rows(rest), decode), d.value[rest]
+            # What is proven in a convex problem is the minimum; a lower value is then only a law that is met less well.
+            better = (d.code[rest] == INFEASIBLE) | (more.value <= value + 1e-9 * abs(value)) | convex
+            better = xp.where(certified(more), better, more.residual < d.residual[rest])
+            rows = rest[better]
+            d = d.with_(**{name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS})
+        return d
 
     def _empty(self, C: Any) -> bool:
         """Whether no point obeys C, which one plane between its parts proves: there is nothing to search for, then."""
@@ -192,12 +196,17 @@ def _cone(kind: str, size: int) -> Any:
     return kinds[kind](size)
 
 
+def _convex(F: Any) -> Array:
+    """Rows of a quadratic that are convex; a metric always is, though an eigenvalue of 0 may come out below it."""
+    xp = array_namespace(F.center)
+    return xp.ones_like(F.doubtful) if isinstance(F, QuadraticForm) else xp.all(F.a >= 0, axis=1)
+
+
 def _quadratics(F: Any) -> list[Any]:
     """(P, q, no pieces) of every row of a quadratic; None where it is not convex."""
     w = F.center
     H, g = to_numpy(F.hessian(w)).astype(np.float64), to_numpy(F.gradient(0 * w)).astype(np.float64)
-    positive = np.all(np.linalg.eigvalsh(H) >= 0, axis=1) if len(H) else np.zeros(0, bool)
-    return [(H[i], g[i], []) if positive[i] else None for i in range(len(H))]
+    return [(P, q, []) if convex else None for P, q, convex in zip(H, g, to_numpy(_convex(F)))]
 
 
 def _piecewise(F: Any) -> bool:

@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, put_rows, take_rows
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 
 CHUNK_BYTES = 2**26  # size of one table of costs
 TREE_POINTS, TREE_TASKS = 2000, 12  # a tree pays for clouds larger than this, in dimensions smaller than this

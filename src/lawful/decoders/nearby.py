@@ -20,7 +20,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful._small import add_diagonal, peak, positive_definite, total
 from lawful.decoders.lagrange import Plan, plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
-from lawful.losses.objective import Quadratic, QuadraticForm
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.base import tolerance
 from lawful.sets.equations import Equations
 from lawful.sets.restore import restore, snapped

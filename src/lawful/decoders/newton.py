@@ -9,6 +9,7 @@ Where the law has many outputs the search begins at the prediction, and mostly e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from lawful.decoders.base import (
     polish,
     stack,
 )
-from lawful.decoders.nearby import QUICK, Candidates, join, lower, nearby, put_back, quickest
+from lawful.decoders.nearby import QUICK, Candidates, descend, join, lower, nearby, put_back, quickest
 from lawful.decoders.seeds import POOLED, more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
@@ -62,13 +63,17 @@ class Newton(Decoder):
         return lacks
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        return self._in_chunks(self._solve, F, C)
+
+    def _in_chunks(self, solve: Callable[[Any, Any], Decoding], F: Any, C: Any) -> Decoding:
+        """Matrices of all rows of a chunk stay in the cache."""
         xp = array_namespace(F.center)
         m = F.shape[0]
         if m == 0:
             return finish(F, C, F.center)
-        chunk = max(16, min(self.chunk, CELLS // F.shape[1] ** 2))  # matrices of all rows stay in the cache
+        chunk = max(16, min(self.chunk, CELLS // F.shape[1] ** 2))
         chunks = [xp.arange(begin, min(begin + chunk, m), device=device_of(F.center)) for begin in range(0, m, chunk)]
-        return stack([self._solve(F.rows(idx), C.rows(idx)) for idx in chunks])
+        return stack([solve(F.rows(idx), C.rows(idx)) for idx in chunks])
 
     def _solve(self, F: Any, C: Any) -> Decoding:
         with np.errstate(all="ignore"):  # a step may leave the domain of an equation; residuals judge what comes of it
@@ -76,6 +81,15 @@ class Newton(Decoder):
             if hasattr(F, "softened") and hasattr(C, "curvature") and C.n_tasks_ > POOLED:
                 return self._from_prediction(F, C, scale)
             return self._from_seeds(F, C, scale)
+
+    def once(self, F: Any, C: Any) -> Decoding:
+        """From the prediction alone: enough where F and C are convex; unproven where it does not converge."""
+        return self._in_chunks(self._once, F, C)
+
+    def _once(self, F: Any, C: Any) -> Decoding:
+        everyone = array_namespace(F.center).arange(F.shape[0], device=device_of(F.center))
+        with np.errstate(all="ignore"):
+            return alone(F, C, descend(F, C, everyone, F.center, units(F), self.tol)[0])
 
     def _from_prediction(self, F: Any, C: Any, scale: Array) -> Decoding:
         """From the prediction, and around it where that is not enough; what is then still open, from seeds all over C."""

@@ -15,7 +15,7 @@ from lawful._array import Array, array_namespace
 from lawful.decoders.base import Decoder
 from lawful.decoders.compose import clip, not_quadratic
 from lawful.decoders.dispatch import averages, decode, named
-from lawful.losses.objective import SAME, Quadratic
+from lawful.losses.quadratic import SAME, Quadratic
 from lawful.sets.relaxed import Inflated, Penalized
 
 

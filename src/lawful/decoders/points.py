@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from lawful.decoders.base import Decoding
 from lawful.decoders.dispatch import decode
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic
 from lawful.sets.base import ConstraintSet
 from lawful.sets.equations import Equations
 from lawful.sets.names import highest_input

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
-from lawful._small import add_diagonal, mat_vec, peak, solve_many, vec_mat
+from lawful._small import add_diagonal, mat_vec, peak, positive_definite, solve_many, vec_mat
 from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
 from lawful.decoders.conic import Conic, NewtonConic
 from lawful.decoders.seeds import known
-from lawful.losses.objective import SAME, QuadraticForm
+from lawful.losses.quadratic import SAME, QuadraticForm
 
 CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
 KEPT = 8  # factors for different weights
+NEAR, PROXIMAL = 1e-9, 20  # weight of proximal steps for metrics that are singular, and how many there are
 FLAT = 1e-13  # curvature below this fraction of the largest counts as none
 
 
@@ -52,7 +53,7 @@ class Polyhedral(Decoder):
             d = self._convex(F, C, weights, same)
         else:
             rows, others = xp.nonzero(convex)[0], xp.nonzero(~convex)[0]
-            d = _general(F.rows(others), C.rows(others), decode)
+            d = self._flat(F.rows(others), C.rows(others), decode)
             if rows.shape[0] == 0:
                 return d
             fields = {}
@@ -62,14 +63,7 @@ class Polyhedral(Decoder):
                 whole = xp.zeros((m, *mine.shape[1:]), dtype=mine.dtype, device=device_of(mine))
                 fields[name] = put_rows(put_rows(whole, rows, mine), others, theirs)
             d = Decoding(**fields)
-        rest = xp.nonzero(~certified(d) & convex)[0]
-        if rest.shape[0] == 0:
-            return d
-        # Empty, or degenerate beyond what an active set can tell: the general decoders say which.
-        more = _general(F.rows(rest), C.rows(rest), decode)
-        better = certified(more) | (more.residual < take_rows(d.residual, rest))
-        rows = rest[better]
-        return d.with_(**{name: put_rows(getattr(d, name), rows, getattr(more, name)[better]) for name in FIELDS})
+        return _completed(d, ~certified(d) & convex, F, C, decode)
 
     def _convex(self, F: Any, C: Any, weights: Array, same: bool) -> Decoding:
         w = F.center
@@ -90,6 +84,46 @@ class Polyhedral(Decoder):
             part_F, part_C = (F, C) if m <= chunk else (F.rows(idx), C.rows(idx))
             found.append(finish(part_F, part_C, c, proven=solved, iterations=steps))
         return stack(found)
+
+    def _flat(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        r"""Metrics that are singular up to rounding: proximal steps, c_+ = argmin F(c) + (c - c_k)' P (c - c_k).
+
+        P is a small fraction of the diagonal of Q, so the scale of an output is nothing. As F is convex, c_+ is above its
+        minimum by no more than 2 |c_+ - c_k|_P times the way to a minimiser, which is of the length of what was gone.
+        """
+        if not isinstance(F, QuadraticForm):
+            return _general(F, C, decode)
+        xp = array_namespace(F.w)
+        diagonal = abs(xp.linalg.diagonal(F.Q))
+        top = xp.max(diagonal, axis=1, keepdims=True)
+        top = xp.where(top > 0, top, xp.ones_like(top))
+        P = NEAR * xp.where(diagonal > 0, diagonal, top)
+        Q = add_diagonal(F.Q, P)
+        if not bool(xp.all(positive_definite(Q))):
+            return _general(F, C, decode)
+        weights, _, same = _weights(QuadraticForm(Q, F.w))
+        c, steps = F.w, xp.zeros(F.shape[0], dtype=xp.int64, device=device_of(F.w))
+        for _ in range(PROXIMAL):
+            around = F.w + solve_many(Q, (P * (c - F.w))[:, :, None])[:, :, 0]
+            d = self._convex(QuadraticForm(Q, around), C, weights, same)
+            step, way = (xp.sqrt(xp.sum(P * (d.c - x) ** 2, axis=1)) for x in (c, F.w))
+            c, steps = d.c, steps + d.iterations
+            rounding = 1e-15 * xp.sum(diagonal * (abs(c) + abs(F.w)) ** 2, axis=1)
+            done = 2 * step * way <= 1e-10 * abs(F.value(c)) + rounding
+            if bool(xp.all(done)):
+                break
+        d = finish(F, C, c, proven=certified(d) & done, iterations=steps)
+        return _completed(d, ~certified(d), F, C, decode)
+
+
+def _completed(d: Decoding, open_: Array, F: Any, C: Any, decode: Decode) -> Decoding:
+    """Empty, or degenerate beyond what an active set can tell: the general decoders say which."""
+    rest = array_namespace(d.c).nonzero(open_)[0]
+    if rest.shape[0] == 0:
+        return d
+    more = _general(F.rows(rest), C.rows(rest), decode)
+    better = certified(more) | (more.residual < take_rows(d.residual, rest))
+    return d.with_(**{name: put_rows(getattr(d, name), rest[better], getattr(more, name)[better]) for name in FIELDS})
 
 
 def _general(F: Any, C: Any, decode: Decode) -> Decoding:

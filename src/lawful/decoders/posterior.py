@@ -32,7 +32,7 @@ from lawful.decoders.atoms import Atoms, covariance, density, filter_gain, posit
 from lawful.decoders.base import INFEASIBLE, Decode, Decoder, Decoding, finish, stack
 from lawful.decoders.compose import not_quadratic
 from lawful.decoders.enumeration import row_chunks
-from lawful.losses.objective import QuadraticForm
+from lawful.losses.quadratic import QuadraticForm
 from lawful.sets.elementary import Reals
 from lawful.sets.relaxed import Penalized
 from lawful.sets.restore import restore

@@ -17,7 +17,7 @@ from lawful._array import Array, array_namespace, device_of, like, put_rows, tak
 from lawful.decoders._descent import State, iterate, norm
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
 from lawful.decoders.enumeration import row_chunks
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic
 
 MEMORY = 0.85  # weight of the past in the nonmonotone reference value
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
-from lawful.losses.objective import Quadratic
+from lawful.losses.quadratic import Quadratic
 from lawful.sets.restore import constraints, restore, roundoff
 
 MORE = 8  # starts, for rows that failed, and where the weights of the outputs differ much

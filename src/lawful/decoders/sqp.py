@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows
 from lawful._small import add_diagonal, dot, largest, mat_vec, peak, product, solve_rows, solve_small, squares, total, vec_mat
-from lawful.losses.objective import QuadraticForm
+from lawful.losses.quadratic import QuadraticForm
 from lawful.sets.restore import constraints, functions, positive, restore
 
 EPS = 1e-13  # relative ridge on the Schur complement; single precision needs a larger one

@@ -3,7 +3,8 @@
 from lawful.losses.base import Loss
 from lawful.losses.classification import Hinge, Logistic, ZeroOne
 from lawful.losses.mixed import Mixed
-from lawful.losses.objective import Objective, Quadratic, QuadraticForm, SmoothObjective
+from lawful.losses.objective import Objective, SmoothObjective
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.losses.regression import Absolute, Huber, Pinball
 from lawful.losses.square import Square
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from lawful._array import Array, array_namespace, like
 from lawful.losses.base import Loss
-from lawful.losses.objective import TINY, Quadratic, QuadraticForm, positive_part_center
+from lawful.losses.quadratic import TINY, Quadratic, QuadraticForm, positive_part_center
 
 METRICS = ("identity", "variance", "residual", "residual_full", "shrunk")
 EXTRA = (

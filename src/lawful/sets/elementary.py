@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
 from lawful._small import solve_small
-from lawful.losses.objective import positive_part_center
+from lawful.losses.quadratic import positive_part_center
 from lawful.sets.base import ConstraintSet, check_width
 from lawful.sets.cones import Cone
 

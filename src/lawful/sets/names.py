@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Variable = tuple[str, int]  # ("y", t) or ("x", j), counted from 0
@@ -64,13 +65,15 @@ def check_used(item: Any, names: Names) -> None:
         raise ValueError(f"Equations: {name!r} in {item!s} is ambiguous: {names.refused[name]}")
 
 
-def mentioned(text: str) -> set[str]:
+@lru_cache(maxsize=512)  # a law is asked several times, and may be long
+def mentioned(text: str) -> frozenset[str]:
     """Plain and backticked names in a string."""
     quoted = re.findall(r"`([^`]+)`", text)
-    return set(quoted) | set(re.findall(r"[^\W\d]\w*", re.sub(r"`[^`]+`", " ", text)))
+    return frozenset(quoted) | frozenset(re.findall(r"[^\W\d]\w*", re.sub(r"`[^`]+`", " ", text) if quoted else text))
 
 
 def highest_input(items: Iterable[Any]) -> int:
     """Without a table of inputs: x1 ... xk are known, k the highest one that is mentioned."""
-    found = [re.fullmatch(r"x([1-9][0-9]{0,3})", name) for item in items for name in mentioned(str(item))]
+    named = frozenset().union(*(mentioned(str(item)) for item in items))
+    found = [re.fullmatch(r"x([1-9][0-9]{0,3})", name) for name in named]
     return max((int(match.group(1)) for match in found if match), default=0)

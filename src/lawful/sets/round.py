@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import Array, array_namespace, device_of, like
+from lawful._small import graded_eigh
 from lawful.sets.base import ROUNDING, ConstraintSet
 from lawful.sets.cones import Cone
 from lawful.sets.elementary import per_task
@@ -119,11 +120,10 @@ class _Round(ConstraintSet):
         """argmin of (c - w)' Q (c - w): rotate to the eigenvectors of diag(axes) Q diag(axes), then as above."""
         xp = array_namespace(Q, w)
         axes, center = like(self.axes_, w), like(self.center_, w)
-        H = axes[:, None] * Q * axes[None, :]
-        values, V = xp.linalg.eigh((H + xp.matrix_transpose(H)) / 2)
-        force = axes * (Q @ (w - center)[:, :, None])[:, :, 0]
+        values, V = graded_eigh(axes[:, None] * Q * axes[None, :])
         solve = in_unit_ball if self.solid else on_unit_sphere
-        z = solve(values, (xp.matrix_transpose(V) @ force[:, :, None])[:, :, 0])
+        # V'H u = values * V'u: a product with H would put the rounding of its stiffest direction into the softest one.
+        z = solve(values, values * (xp.matrix_transpose(V) @ ((w - center) / axes)[:, :, None])[:, :, 0])
         return center + axes * (V @ z[:, :, None])[:, :, 0]
 
     def nearest(self, c: Array) -> Array:

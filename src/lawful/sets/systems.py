@@ -143,6 +143,25 @@ class CompiledSystem:
             return abs(c) @ like(A, c) + like(b, c)
         return self._program(kind, TERMS)(c, X)
 
+    def measured(self, c: Array) -> tuple[np.ndarray, np.ndarray] | None:
+        """(m,), (m,): the largest violation of a plain law as a fraction of its terms, and as it is; None for any other.
+
+        Relations in rows and points in columns: the largest over relations is then a comparison of whole rows.
+        """
+        if type(c) is not np.ndarray or c.dtype.kind != "f" or self._plain is None:
+            return None
+        worst, residual = np.zeros((2, len(c)), c.dtype)
+        size = np.abs(c.T)
+        for kind, (A, b, A_abs, b_abs) in self._plain.items():
+            off = A.T.astype(c.dtype, copy=False) @ c.T
+            off += b.astype(c.dtype, copy=False)[:, None]
+            off = np.abs(off, out=off) if kind == "=" else np.maximum(off, 0, out=off)
+            np.maximum(residual, off.max(axis=0), out=residual)
+            terms = A_abs.T.astype(c.dtype, copy=False) @ size
+            terms += b_abs.astype(c.dtype, copy=False)[:, None]
+            np.maximum(worst, np.divide(off, terms, out=off).max(axis=0), out=worst)
+        return worst, residual
+
     @cached_property
     def _plain(self) -> dict[str, tuple[np.ndarray, ...]] | None:
         """A', b, |A|', |b| of a law that is affine, and free of inputs, throughout; None for any other."""
@@ -252,6 +271,10 @@ class CallableSystem:
         self.sizes = dict.fromkeys(KINDS, 0)
         self.takes_x = {f: _takes_x(f) for f in (*functions.values(), *jacobians.values()) if f is not None}
         self.depends_on_x = any(self.takes_x[f] for f in functions.values() if f is not None)
+
+    def measured(self, c: Array) -> None:
+        """Nothing is known of a callable beforehand."""
+        return None
 
     def count(self, kind: str) -> int:
         return self.sizes[kind]

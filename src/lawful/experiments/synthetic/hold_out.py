@@ -20,7 +20,7 @@ from lawful.experiments.synthetic.draw import Trial
 from lawful.experiments.synthetic.kernel import gaussian
 from lawful.folds import Fold, make_folds
 from lawful.losses import Square
-from lawful.losses.objective import TINY
+from lawful.losses.quadratic import TINY
 from lawful.surrogates import KernelRidge
 
 SIGMAS, LAMS = np.logspace(-2, 2, 30), np.logspace(-9, 0, 30)

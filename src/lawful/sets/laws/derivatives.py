@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lawful.sets.laws.graph import Draft, Graph, Product, Sum
 
 BUDGET = 200_000  # steps of reverse sweeps (a term of a sum is one, any other node FACTOR of them): tenths of a second
 FACTOR = 10
+SOME = 8  # sweeps after which the cost of all of them is foretold
 
 Gradient = dict[int, Sum]  # output t -> derivative, absent where it is zero
 
@@ -39,6 +40,11 @@ class Reverse:
 
     def __init__(self, graph: Graph, budget: float) -> None:
         self.graph, self.budget = graph, budget
+
+    def expect(self, done: int, of: int) -> None:
+        """Give up early: where the first sweeps foretell that all of them together are far beyond the budget."""
+        if done == SOME and (BUDGET - self.budget) / done * of > 2 * BUDGET:
+            raise TooLong
 
     def gradient(self, seeds: dict[int, Sum], first: int = 0) -> Gradient:
         """d/dy_t, for t >= first, of the sum over the seeds {node: adjoint} of adjoint * node."""
@@ -90,8 +96,11 @@ class Reverse:
 
 def jacobian(graph: Graph, roots: list[Sum]) -> list[Gradient]:
     """The gradient of each relation."""
-    reverse = Reverse(graph, BUDGET)
-    return [reverse.gradient({i: Sum(w) for i, w in root.terms.items()}) for root in roots]
+    reverse, found = Reverse(graph, BUDGET), []
+    for root in roots:
+        found.append(reverse.gradient({i: Sum(w) for i, w in root.terms.items()}))
+        reverse.expect(len(found), len(roots))
+    return found
 
 
 def lagrangian(graph: Graph, roots: list[Sum]) -> Gradient:
@@ -107,9 +116,10 @@ def lagrangian(graph: Graph, roots: list[Sum]) -> Gradient:
 def hessian(graph: Graph, slopes: Gradient) -> dict[tuple[int, int], Sum]:
     """Upper half, t <= s, of the derivatives of the slopes; entries that are always zero are absent."""
     reverse, entries = Reverse(graph, BUDGET), {}
-    for t, slope in slopes.items():
+    for done, (t, slope) in enumerate(slopes.items(), start=1):
         row = reverse.gradient({i: Sum(w) for i, w in slope.terms.items()}, first=t)
         entries.update({(t, s): entry for s, entry in row.items()})
+        reverse.expect(done, len(slopes))
     return entries
 
 
@@ -124,22 +134,32 @@ def directional(graph: Graph, roots: list[Sum]) -> list[Sum]:
         if node[0] == "y":
             tangent = graph.variable("v", node[1])
         elif node[0] == "sum":
-            for child, weight in node[2]:
-                if child in tangents:
-                    tangent = graph.add(tangent, tangents[child], weight)
+            tangent = _combined(graph, tangents, node[2])
         else:
             for child, partial in partials(graph, number):
                 if child in tangents:
                     tangent = graph.add(tangent, graph.multiply(tangents[child].copy(), partial))
         tangents[number] = _short(graph, tangent)
-    slopes = []
-    for root in roots:
-        slope = Sum()
-        for i, weight in root.terms.items():
-            if i in tangents:
-                slope = graph.add(slope, tangents[i], weight)
-        slopes.append(slope)
-    return slopes
+    return [_combined(graph, tangents, root.terms.items()) for root in roots]
+
+
+def _combined(graph: Graph, drafts: dict[int, Sum], weights: Iterable[tuple[int, float]]) -> Sum:
+    """sum_i weight_i draft_i over those there are; written out, as they mostly have one term each."""
+    found, total = Sum(), graph.total
+    for number, weight in weights:
+        draft = drafts.get(number)
+        if draft is None:
+            continue
+        if draft.const != 0.0 or len(draft.terms) != 1:
+            found = graph.add(found, draft, weight)
+            continue
+        ((i, w),) = draft.terms.items()
+        new = found.terms.get(i, 0.0) + weight * w
+        if new == 0.0 and total[i]:
+            found.terms.pop(i, None)
+        else:
+            found.terms[i] = graph.real(new)
+    return found
 
 
 def _short(graph: Graph, draft: Sum) -> Sum:
