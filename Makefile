@@ -6,7 +6,7 @@ DATA ?= $(LAWFUL_DATA)
 N ?= 100000
 SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser fuzz lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser test-skops test-min dist audit newcomer kills fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -44,6 +44,32 @@ test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium a
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
 
+test-skops: $(VENV)/.dev  ## models with trees inside, saved by skops
+	$(RUN) -m pip install --quiet --editable ".[skops]"
+	$(RUN) -m pytest -q -m skops
+
+test-min:  ## all tests with the lowest versions that pyproject.toml allows, in an environment of their own
+	$(PYTHON) -m venv .venv-min
+	$(PYTHON) scripts/lowest.py > .venv-min/lowest.txt
+	.venv-min/bin/python -m pip install --quiet --constraint .venv-min/lowest.txt --editable ".[dev]"
+	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest -n 2 --dist loadgroup -q -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+dist: $(VENV)/.dev  ## wheel and sdist, checked: contents, an empty environment, a smoke test, and the tests from the sdist
+	rm -rf dist
+	$(RUN) -m pip install --quiet build
+	$(RUN) -m build --outdir dist
+	$(RUN) scripts/check_dist.py dist
+
+audit: $(VENV)/.dev  ## known vulnerabilities of what is installed
+	$(RUN) -m pip install --quiet pip-audit
+	$(RUN) -m pip_audit --skip-editable
+
+newcomer:  ## make newcomer DATA=folder: a new user in a fresh folder and environment; without DATA on generated data
+	PYTHON=$(PYTHON) scripts/newcomer.sh $(if $(DATA),"$(DATA)/distillation")
+
+kills: $(VENV)/.dev  ## kill -9 at 50 random moments each of fit and predict; 10,000 fits without memory growth
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -q -m slow tests/test_reliability.py
+
 fuzz: $(VENV)/.dev  ## make fuzz N=100000 SEED=0: random laws and calls against the promise of a certificate per row
 	$(RUN) -m tests.fuzz --n $(N) --seed $(SEED) --jobs 2
 
@@ -72,4 +98,4 @@ reproduce: $(VENV)/.demo  ## make reproduce DATA=folder-with-sarcos-and-ml-100k 
 	$(VENV)/bin/lawful reproduce all --out reproduction --resume $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 clean:
-	rm -rf $(VENV) out reproduction docs/_build
+	rm -rf $(VENV) .venv-min dist out reproduction docs/_build

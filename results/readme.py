@@ -73,7 +73,7 @@ def overview(results: list[Result]) -> str:
 
 def synthetic(result: Result) -> str:
     large = [c for c in gather(result.rows) if c.n >= FROM]
-    short = {"paper": "after projection", "ridge": "before projection", "default": "our default"}
+    short = {"paper": "after projection", "ridge": "before projection", "default": "ours, leave-one-out"}
     rows = []
     for law, name in NAMES.items():
         for selection in SELECTIONS:
@@ -113,7 +113,7 @@ def ranking(result: Result) -> str:
             d = paired(found, name, OURS)
             line += [spread(values(found, name), 4) if name in found else "-", "" if name == OURS or d is None else str(d)]
         rows.append(line)
-    return write(Table(["system", "paper", "A: N1", "less our defaults", "B: N1", "less our defaults"], rows))
+    return write(Table(["system", "paper", "A: N1", "less ours, leave-one-outs", "B: N1", "less our defaults"], rows))
 
 
 def claims(results: list[Result], verdict: bool | None) -> str:

@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "pandas"}  # may be imported inside a function
+OPTIONAL = {"matplotlib", "pandas", "pyarrow"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
@@ -36,6 +36,7 @@ REQUIRED |= {"rich", "typer"}  # the command line
 ALLOWED: dict[str, set[str]] = {
     "_array": set(),
     "_checks": set(),
+    "_files": set(),
     "_kernel_bases": set(),
     "_lazy": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
@@ -47,17 +48,18 @@ ALLOWED: dict[str, set[str]] = {
     "plots": set(),
     "ratings": {"tasks"},  # tables of ratings: data sets, surrogates and baselines read them alike
     "report": set(),
+    "saving": set(),  # it looks classes up by name, so that they can offer to be saved
     "tasks": set(),
     "datasets": {"ratings"},
     "losses": set(),
     "sets": {"losses.quadratic"},  # the unconstrained minimum of a quadratic is defined once
-    "surrogates": {"kernels", "ratings", "tasks", "folds"},
+    "surrogates": {"kernels", "ratings", "tasks", "folds", "saving"},
     "decoders": {"sets", "losses.quadratic"},
-    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds"},
+    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
-    "cli": {"experiments", "lawful"},
+    "cli": {"experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},
     "__main__": {"cli"},
 }
 # Experiments use whatever a user can, and only the command line and nobody else uses them.

@@ -1,6 +1,19 @@
 """What `lawful` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
-from lawful import baselines, datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates, theory
+from lawful import (
+    baselines,
+    datasets,
+    decoders,
+    estimators,
+    kernels,
+    losses,
+    metrics,
+    rankings,
+    saving,
+    sets,
+    surrogates,
+    theory,
+)
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.estimators import (
     ConstrainedRanker,
@@ -12,6 +25,7 @@ from lawful.estimators import (
     RankingDecoding,
 )
 from lawful.losses import Absolute, Hinge, Huber, Logistic, Mixed, Pinball, Square, ZeroOne
+from lawful.saving import ModelFileError, load
 from lawful.sets import (
     Affine,
     Ball,
@@ -58,6 +72,7 @@ __all__ = [
     "KernelRidge",
     "Logistic",
     "Mixed",
+    "ModelFileError",
     "Penalized",
     "Pinball",
     "PointCloud",
@@ -81,10 +96,12 @@ __all__ = [
     "decoders",
     "estimators",
     "kernels",
+    "load",
     "losses",
     "metrics",
     "project",
     "rankings",
+    "saving",
     "sets",
     "stack_tasks",
     "surrogates",

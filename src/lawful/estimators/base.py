@@ -15,6 +15,7 @@ from lawful.decoders import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED,
 from lawful.estimators.judge import AfterDecode
 from lawful.losses import Square
 from lawful.metrics import r2
+from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
 from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
 from lawful.tasks import Tasks, read_inputs, rows_of
@@ -58,7 +59,7 @@ def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
         loss.uncouple(direct=not composed and bool(getattr(constraint, "polyhedral", False)))
 
 
-class LawfulEstimator(RegressorMixin, BaseEstimator):
+class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
     """fit = encode + regress, predict = regress + decode. Subclasses set the parameters."""
 
     constraint: Any
@@ -89,10 +90,16 @@ class LawfulEstimator(RegressorMixin, BaseEstimator):
         self.surrogate_ = self._regress(tasks)
         calibrate(self.loss_, tasks, self.surrogate_, self.constraint_)
         self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
-        self._decode(
-            tasks.X[:1], rows_of(tasks.inputs_of(self.surrogate_), slice(0, 1))
-        )  # an impossible pair of loss and set fails here, not in predict
+        first = rows_of(tasks.inputs_of(self.surrogate_), slice(0, 1))
+        self._decode(tasks.X[:1], first)  # an impossible pair of loss and set fails here, not in predict
+        self._first = first.copy() if isinstance(first, np.ndarray) else None  # the example of a saved model
         return self
+
+    def _example(self) -> tuple[Any, Any] | None:
+        return None if self._first is None else (self._first, self._repeat(self._first))
+
+    def _repeat(self, inputs: Any) -> Any:
+        return as_plain(self._decode(inputs, inputs)[1].c)
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""

@@ -145,7 +145,12 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         self.surrogate_ = self._surrogate().fit_tasks(tasks)
         self.n_items_, self.item_names_ = tasks.n_items, item_names(R)
         self.n_tasks_, self.n_unobserved_ = self.surrogate_.n_tasks_, self.surrogate_.n_unobserved_
+        self._first = None if X is None else X[:1].copy()  # the example of a saved model
         return self
+
+    def _repeat(self, inputs: Any) -> Any:
+        F = self.surrogate_.objective(inputs)  # checked inputs: names were for the user
+        return self._decoder().orders(F, self.constraint_, bound=False).positions.ravel()
 
     def _surrogate(self) -> PairwiseRidge:
         return PairwiseRidge(**{name: getattr(self, name) for name in PairwiseRidge().get_params(deep=False)})

@@ -23,6 +23,7 @@ from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.estimators.selection import HeldOutLoss, Results, check_grid, choose_law, warn_edges
 from lawful.folds import make_folds
 from lawful.kernels import Precomputed
+from lawful.saving.models import Savable
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge
 from lawful.tasks import Tasks
@@ -35,7 +36,7 @@ CHOICES = {
 }
 
 
-class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
+class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
     """`ConstrainedRegressor` with its hyper-parameters chosen by cross-validation.
 
     First kernel, intercept and lambda (or the parameters of another surrogate), by the held-out error of the unconstrained
@@ -267,6 +268,12 @@ class ConstrainedRegressorCV(RegressorMixin, BaseEstimator):
                 setattr(self, name, getattr(self.best_estimator_, name))
 
     # ------------------------------------------------------------------ predict
+
+    def _example(self) -> tuple[Any, Any] | None:
+        return self.best_estimator_._example()
+
+    def _repeat(self, inputs: Any) -> Any:
+        return self.best_estimator_._repeat(inputs)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs that obey the law as far as the data wanted it: (m, T), or (m,) when fitted on a single column."""

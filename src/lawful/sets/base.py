@@ -50,9 +50,7 @@ STARTS = 256
 
 
 class Version:
-    """An identity, new with each fit."""
-
-    __slots__ = ("__weakref__",)
+    """An identity, new with each fit. Without slots: skops saves only objects that it can look into."""
 
 
 class ConstraintSet(BaseEstimator):
@@ -69,6 +67,7 @@ class ConstraintSet(BaseEstimator):
     location_: np.ndarray
     spread_: np.ndarray
     starts_: np.ndarray
+    not_saved: tuple[str, ...] = ("version_",)  # made anew when a model is loaded
 
     def fit(
         self, Y: Array, X: Array | None = None, *, outputs: list[str] | None = None, inputs: list[str] | None = None
@@ -94,6 +93,16 @@ class ConstraintSet(BaseEstimator):
         for t, column in enumerate(columns):
             gaps = ~seen[rows, t]
             self.starts_[gaps, t] = rng.choice(column, gaps.sum())
+
+    def __copy__(self) -> Self:
+        """A shallow copy that shares everything: what is bound to inputs is one, and must cost nothing."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def after_load(self) -> None:
+        """Make what is not saved."""
+        self.version_ = Version()
 
     def _learn(self, Y: Array) -> None:
         """Hook for subclasses: check T against the parameters and prepare constants."""

@@ -22,6 +22,8 @@ class PointCloud(ConstraintSet):
     given row is, and `counts_` how often each was given, for decoders that average (`decoders.Posterior`).
     """
 
+    not_saved = ("version_", "tree_")
+
     def __init__(self, points: Any = None) -> None:
         self.points = points
 
@@ -41,7 +43,23 @@ class PointCloud(ConstraintSet):
         self.points_ = points[first[order]]
         self.which_ = np.argsort(order)[group.reshape(-1)]
         self.counts_ = np.bincount(self.which_, minlength=len(first))
+        self._plant()
+
+    def _plant(self) -> None:
         self.tree_ = cKDTree(self.points_) if self.n_tasks_ <= TREE_DIMENSION else None
+
+    def after_load(self) -> None:
+        super().after_load()
+        self._plant()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and skops: the tree is planted again."""
+        return {name: value for name, value in super().__getstate__().items() if name != "tree_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "points_"):
+            self._plant()
 
     def residual(self, c: Array) -> Array:
         """Distance to the nearest point."""

@@ -89,14 +89,37 @@ class Equations(ConstraintSet):
             self.system_ = self._compile(X, outputs, inputs)
         return self
 
-    def _compile(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
+    not_saved = ("version_", "system_", "_X")
+
+    def after_load(self) -> None:
+        super().after_load()
+        self._X = None
+        self.system_ = compile_law(self._items(), self.known_, self.n_tasks_, self.n_inputs_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and skops: a whole law is its words, and is compiled again."""
+        state = dict(super().__getstate__())
+        if "known_" in state:
+            state.pop("system_")
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "known_" in state:
+            self.system_ = compile_law(self._items(), self.known_, self.n_tasks_, self.n_inputs_)
+
+    def _items(self) -> list[Any]:
         given = self.equations
-        items = list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
+        return list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
+
+    def _compile(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
+        items = self._items()
         check_length(items)
         width = len(inputs) if inputs is not None else highest_input(items) if X is None else int(X.shape[1])
         names = resolve(self.n_tasks_, width, outputs, inputs)
         for item in items:
             check_used(item, names)
+        self.known_, self.n_inputs_ = names.known, width
         return compile_law(items, names.known, self.n_tasks_, width)
 
     def _probe(self) -> np.ndarray:
@@ -127,6 +150,7 @@ class Equations(ConstraintSet):
     def _part(self, system: CompiledSystem, outputs: list[int]) -> Equations:
         part = copy.copy(self)
         part.system_, part.n_tasks_, part.version_, part._X = system, len(outputs), Version(), None
+        part.__dict__.pop("known_", None)  # its words are those of the whole
         part.location_, part.spread_, part.starts_ = self.location_[outputs], self.spread_[outputs], self.starts_[:, outputs]
         return part
 

@@ -31,6 +31,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 
 from lawful._array import to_numpy
+from lawful.saving.models import Savable, as_plain
 from lawful.tasks import Tasks, rows_of
 
 __all__ = ["Calibration", "Fold", "HeldOut", "Surrogate", "training_part"]
@@ -100,7 +101,7 @@ class HeldOut:
         return Calibration([r[l] for r in self.residuals], None if self.noise is None else self.noise[l])
 
 
-class Surrogate(BaseEstimator):
+class Surrogate(Savable, BaseEstimator):
     """A regress step. See the module's docstring for the interface."""
 
     loo = False  # whether leave-one-out needs no refitting
@@ -109,6 +110,13 @@ class Surrogate(BaseEstimator):
 
     def fit_tasks(self, tasks: Tasks) -> Self:
         raise NotImplementedError
+
+    def _example(self) -> tuple[Any, Any] | None:
+        X = self.state()["X"][:1] if hasattr(self, "state") else np.empty((0, 0))
+        return (X, self._repeat(X)) if X.size else None
+
+    def _repeat(self, inputs: Any) -> Any:
+        return as_plain(self.predict_tasks(inputs))
 
     def predict_tasks(self, X: Any) -> list[Any]:
         raise NotImplementedError

@@ -31,6 +31,8 @@ def ridge_state(ridge: Any) -> dict[str, Any]:
     X = ridge._parts[0].factor.sample.X
     state: dict[str, Any] = {"surrogate": "KernelRidge", "format": FORMAT}
     state["parameters"] = {name: _plain(getattr(ridge, name)) for name in PARAMETERS}
+    seed = ridge.random_state  # a generator of the user's is no number; it has done its work
+    state["parameters"]["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     given = ridge.kernel if isinstance(ridge.kernel, list | tuple) else [ridge.kernel]
     state["given"] = [None if kernel is None else kernel_state(as_kernel(kernel)) for kernel in given]
     state["X"] = np.empty((X.shape[0], 0)) if isinstance(kernels[0], Precomputed) else to_numpy(X)

@@ -35,7 +35,7 @@ SMALLEST = 1e-10  # smaller ones are the same to the folds, and slow
 def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock) -> dict[str, dict[str, Any]]:
     """{"default": ...}: STL and MTRL at X, and for every law NL-MTL and its two variants."""
     with clock("STL, default"):
-        model = ConstrainedRegressor(Reals(), surrogate=KernelRidge(tune="loo")).fit(trial.X, trial.Y)
+        model = ConstrainedRegressor(Reals(), loss=Square("residual"), surrogate=KernelRidge(tune="loo")).fit(trial.X, trial.Y)
         F = model.objective(X)
     found: dict[str, Any] = {"STL": F.center}
     kernels = model.surrogate_.kernels_

@@ -56,6 +56,19 @@ class PairTable:
     ) -> None:
         self.pair_start, self.partner, self.ptr, self.users, self.coef = pair_start, partner, ptr, users, coef
 
+    def check(self, n_items: int, n_queries: int) -> None:
+        """A ValueError where the arrays do not fit each other, so many items and so many queries."""
+        tasks, entries = len(self.partner), len(self.coef)
+        whole = all(v.ndim == 1 and v.dtype.kind in "iu" for v in (self.pair_start, self.partner, self.ptr, self.users))
+        fits = whole and len(self.pair_start) == n_items + 1 and len(self.ptr) == tasks + 1 and len(self.users) == entries
+        if fits:
+            for start, end in ((self.pair_start, tasks), (self.ptr, entries)):
+                fits &= bool(start[0] == 0 and start[-1] == end and (np.diff(start) >= 0).all())
+            for numbers, count in ((self.partner, n_items), (self.users, n_queries)):
+                fits &= bool(not numbers.size or (numbers.min() >= 0 and numbers.max() < count))
+        if not fits or self.coef.dtype != np.float64:
+            raise ValueError("the table of pairs does not fit the numbers of items and queries; fit the model again")
+
     @property
     def n_items(self) -> int:
         return len(self.pair_start) - 1

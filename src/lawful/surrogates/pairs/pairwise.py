@@ -150,6 +150,10 @@ class PairwiseRidge(Surrogate):
         self.streamed_ = self.table_.streamed
         return self
 
+    def after_load(self) -> None:
+        """Compiled code believes the numbers in the table: one from a file is looked at first."""
+        self.table_.check(self.n_items_, self.n_queries_)
+
     def _check_parameters(self) -> None:
         for name, choices in CHOICES.items():
             choice(self, name, choices)

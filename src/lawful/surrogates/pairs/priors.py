@@ -25,6 +25,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,6 +133,9 @@ def deal(n: int, n_folds: int, rng: Any) -> np.ndarray:
     return rng.permutation(n) % min(n_folds, n)
 
 
+GAMMA = 0.5
+
+
 class AttributeRidge:
     """For each item, kernel ridge regression of residual ratings on the users' attributes X.
 
@@ -146,12 +150,14 @@ class AttributeRidge:
         norm = np.sqrt(np.mean(np.sum((X - self.center) ** 2, axis=1)))
         self.scale = norm if norm > 0 else 1.0
         size = min(n_components, len(X))
-        self.map = Nystroem(gamma=0.5, n_components=size, random_state=seed).fit((X - self.center) / self.scale)
+        found = Nystroem(gamma=GAMMA, n_components=size, random_state=seed).fit((X - self.center) / self.scale)
+        self.points, self.whiten = found.components_, found.normalization_.T
         self.ridge = np.full(size, kappa / weight), np.zeros(size), kappa / constant
         self.features = self.transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
-        return np.ascontiguousarray(self.map.transform((np.asarray(X, dtype=float) - self.center) / self.scale))
+        Z = (np.asarray(X, dtype=float) - self.center) / self.scale
+        return np.ascontiguousarray(rbf_kernel(Z, self.points, gamma=GAMMA) @ self.whiten)
 
     def fit(self, R: sparse.csr_array, F: np.ndarray, keep: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The slope w of the ratings in F, and coefficients (D, r) and constants (D,) of what w F leaves, from users `keep`."""

@@ -1,8 +1,7 @@
-"""The command line: `lawful reproduce ...`."""
+"""`lawful reproduce`: the experiments of the paper."""
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,30 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-import lawful
 from lawful import experiments  # a list of names until something is run
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Which = StrEnum("Which", [*experiments.NAMES, "all"])  # type: ignore[misc]
 TRIALS, QUICK_TRIALS = 10, 2
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"lawful {lawful.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Learn several outputs that must obey a law."""
-
-
-@app.command()
 def reproduce(
     experiment: Annotated[Which, typer.Argument(help="Which experiment of the paper.")],
     quick: Annotated[
@@ -67,7 +48,3 @@ def reproduce(
         Console(stderr=True).print("stopped; finished rows are kept, and the same command with --resume goes on behind them")
         raise typer.Exit(130) from None
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
-
-
-if __name__ == "__main__":
-    sys.exit(app())

@@ -1,0 +1,52 @@
+"""Files that are written whole or not at all.
+
+What is written goes to a new name in the same folder, is brought to the disk (fsync) and then takes the place of the old file
+in one step (`os.replace`). A program that is killed at any moment leaves the old file as it was or the new one complete, and at
+most a hidden file whose name ends in `.part` beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["replacing"]
+
+
+@contextmanager
+def replacing(path: Any, *, text: bool = False) -> Iterator[IO[Any]]:
+    """A new file, open for writing bytes (or text), that takes the place of `path` when all went well.
+
+    A symbolic link stays one: the file that it points to is replaced.
+    """
+    final = Path(os.path.realpath(path))
+    part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with open(handle, "w+", encoding="utf-8", newline="") if text else open(handle, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if final.exists():
+            os.chmod(part, final.stat().st_mode & 0o777)
+        os.replace(part, final)
+    except BaseException:  # an interrupt from the keyboard too leaves nothing behind
+        with suppress(OSError):
+            part.unlink()
+        raise
+    _settle(final.parent)
+
+
+def _settle(folder: Path) -> None:
+    """The new name reaches the disk with the folder; systems that cannot do that (Windows) do it their own way."""
+    if hasattr(os, "O_DIRECTORY"):
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

@@ -1,0 +1,5 @@
+"""The command line: `lawful fit`, `predict`, `project`, `rank`, `compare`, `info` and `reproduce`."""
+
+from lawful.cli.main import app
+
+__all__ = ["app"]

@@ -1,0 +1,116 @@
+"""`lawful predict` and `lawful project`: tables in, tables out, a piece at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lawful import decoders
+from lawful.cli import tools
+from lawful.cli.settings import Config, Force, Inputs, Json, Law, Quiet, law_of
+from lawful.cli.words import DOUBTFUL, Trouble, note, speaking, tell, tell_json
+
+__all__ = ["Output", "predict", "project"]
+
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where to write: .csv, .parquet or .npz (default: standard output).")
+]
+Keep = Annotated[str | None, typer.Option(help="Columns of the data to copy to the result, names or patterns.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit code 3 if a row could not be certified.")]
+CERTIFIED = ("ok", "averaged", "low_confidence")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file that `lawful fit --save` wrote.")],
+    data: Annotated[Path, typer.Argument(help="A table with the model's inputs: .csv, .parquet or .npz.")],
+    output: Output = None,
+    keep: Keep = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 20_000,
+    strict: Strict = False,
+    config: Config = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict outputs that obey the law, with a certificate for every row.
+
+    [bold]lawful predict circle.lawful new.csv -o out.csv[/]
+
+    Beside the outputs stand the violation of the law (residual), the status (ok, not_converged, infeasible, ...) and the
+    standard deviation of each output before the law. Files larger than memory are no matter.
+    """
+    with speaking("predict"):
+        tools.free(output, force)
+        estimator = tools.load(model)
+        if not hasattr(estimator, "decode") or hasattr(estimator, "n_items_"):
+            raise Trouble(f"{model} holds a {type(estimator).__name__}; predict is for regressors, `lawful rank` for rankers")
+        given = getattr(estimator, "feature_names_in_", None)
+        inner = getattr(estimator, "best_estimator_", estimator)
+        inner.on_failure = "warn" if inner.on_failure == "raise" else inner.on_failure  # the status says it row by row
+
+        def decoded(piece: Any) -> Any:
+            names = list(given) if given is not None else list(piece.columns)[: estimator.n_features_in_]
+            X = tools.numbers(piece, names, data)
+            whole = X.notna().all(axis=1).to_numpy()
+            if not whole.all():
+                note(f"{int((~whole).sum())} rows lack an input and have no prediction")
+            answer = estimator.decode(X[whole] if given is not None else X[whole].to_numpy()) if whole.any() else None
+            return tools.certificate(answer, estimator.output_names_, whole, piece.index)
+
+        found = tools.stream(data, output, decoded, keep, rows, quiet or as_json or output is None)
+    finish(found, output, strict, as_json, quiet)
+
+
+def project(
+    points: Annotated[Path, typer.Argument(help="A table of points: .csv, .parquet or .npz.")],
+    law: Law = None,
+    columns: Annotated[str, typer.Option(help="The columns that the law is about, names or patterns.")] = "*",
+    inputs: Inputs = None,
+    weights: Annotated[str | None, typer.Option(help="A positive weight for each column, separated by commas.")] = None,
+    output: Output = None,
+    keep: Keep = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 20_000,
+    strict: Strict = False,
+    config: Config = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Move every row to the nearest point that obeys a law; nothing is learned.
+
+    [bold]lawful project points.csv --law "y1**2 + y2**2 = 1" -o on_circle.csv[/]
+    """
+    with speaking("project"):
+        tools.free(output, force)
+        constraint = law_of(law)
+        if constraint is None:
+            raise Trouble('--law is needed: --law "y1 + y2 = 1", by the names of the columns')
+        metric = None if weights is None else tools.numbers_of(weights)
+        fitted: list[Any] = []  # on the first piece, for all
+
+        def decoded(piece: Any) -> Any:
+            given = [] if inputs is None else tools.choose(piece.columns, inputs, "--inputs")
+            names = [name for name in tools.choose(piece.columns, columns, "--columns") if name not in given]
+            values = tools.numbers(piece, [*names, *given], points)
+            whole = values.notna().all(axis=1).to_numpy()
+            P, X = values.loc[whole, names].to_numpy(), values.loc[whole, given].to_numpy() if given else None
+            if not fitted and len(P):
+                fitted.append(constraint.fit(P, X, outputs=names, inputs=given or None))
+            d = decoders.project(P, fitted[0], metric, X, certificate=True) if len(P) else None
+            return tools.certificate(d, names, whole, piece.index)
+
+        found = tools.stream(points, output, decoded, keep, rows, quiet or as_json or output is None)
+    finish(found, output, strict, as_json, quiet)
+
+
+def finish(found: dict[str, Any], output: Path | None, strict: bool, as_json: bool, quiet: bool) -> None:
+    """The summary, and an exit code that --strict asked for."""
+    if as_json and output is not None:
+        tell_json(found | {"output": str(output)})
+    elif output is not None and str(output) != "-":
+        states = ", ".join(f"{k} {name}" for name, k in found["status"].items())
+        tell(f"{found['rows']} rows ({states}), largest violation {found['violation']:.1e}: {output}", quiet)
+    if strict and any(name not in CERTIFIED for name in found["status"]):
+        raise typer.Exit(DOUBTFUL)

@@ -1,0 +1,71 @@
+"""Tables through a decoder, a piece at a time, with a certificate for every row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lawful._array import to_numpy
+from lawful.cli.tools.tables import choose, pandas, pieces, writing
+from lawful.cli.words import Trouble, progress
+
+__all__ = ["certificate", "numbers_of", "stream"]
+
+
+def numbers_of(text: str) -> np.ndarray:
+    try:
+        return np.array([float(word) for word in text.split(",")])
+    except ValueError as error:
+        raise Trouble(f"--weights {text!r} are no numbers; give one for each column, separated by commas") from error
+
+
+def certificate(d: Any, names: Any, whole: np.ndarray, index: Any) -> Any:
+    """Outputs, residual, status and standard deviations as a table; rows without inputs are empty and `missing_input`."""
+    pd = pandas()
+    columns = [str(name) for name in names]
+    out = pd.DataFrame(np.nan, index=index, columns=columns)
+
+    def put(name: str, values: Any, empty: Any) -> None:
+        while name in columns:
+            name = f"decoding_{name}"
+        column = np.full(len(whole), empty, dtype=object if isinstance(empty, str) else float)
+        if d is not None:
+            column[whole] = values
+        out[name] = column
+
+    if d is not None:
+        out.loc[whole, columns] = to_numpy(d.c)
+    put("residual", None if d is None else to_numpy(d.residual), np.nan)
+    put("status", None if d is None else d.status, "missing_input")
+    if d is not None and d.std is not None:
+        for t, name in enumerate(columns):
+            put(f"{name}_std", to_numpy(d.std)[:, t], np.nan)
+    return out
+
+
+def stream(
+    data: Path, output: Path | None, decoded: Callable[[Any], Any], keep: str | None, rows: int, quiet: bool
+) -> dict[str, Any]:
+    """Every piece of the data through `decoded` to the output; how many rows there were, and how they fared."""
+    seen, worst, total = Counter(), 0.0, 0  # type: Counter[str], float, int
+    with writing(output) as writer, progress(quiet) as bar:
+        task = bar.add_task("rows", total=None)
+        shape: list[str] = []
+        for piece in pieces(data, rows):
+            out = decoded(piece)
+            status = "decoding_status" if "decoding_status" in out else "status"
+            residual = "decoding_residual" if "decoding_residual" in out else "residual"
+            seen.update(out[status])
+            worst = max(worst, float(np.nanmax(out[residual].to_numpy(dtype=float), initial=0.0)))
+            total += len(out)
+            if keep is not None:
+                kept = [name for name in choose(piece.columns, keep, "--keep") if name not in out]
+                out = pandas().concat([piece[kept], out], axis=1)
+            shape = shape or list(out.columns)
+            writer.write(out.reindex(columns=shape))
+            bar.advance(task, len(out))
+    return {"rows": total, "status": dict(seen), "violation": worst}

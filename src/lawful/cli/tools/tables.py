@@ -1,0 +1,225 @@
+"""Tables in files: CSV, Parquet and .npz, read in pieces and written whole or not at all.
+
+    .csv        the first line names the columns
+    .parquet    needs pyarrow
+    .npz        an array (n,) is a column of its name; an array Y (n, T) is the columns y1, y2, ...
+
+Tables are pandas DataFrames here. A file that is larger than memory is read, and its results are written, a piece at a time.
+"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lawful._files import replacing
+from lawful.cli.words import Trouble, note
+
+__all__ = ["Writer", "choose", "free", "numbers", "pieces", "read", "writing"]
+
+SUFFIXES = (".csv", ".parquet", ".npz")
+ROWS = 20_000  # of a piece
+
+
+def pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise Trouble("tables need pandas; pip install 'lawful[cli]' brings it") from error
+    return pd
+
+
+def parquet() -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise Trouble("Parquet files need pyarrow; pip install pyarrow brings it, or use .csv or .npz") from error
+    return pq
+
+
+def kind(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise Trouble(f"{path} has the ending {suffix or '(none)'}, which tells no format; use one of {', '.join(SUFFIXES)}")
+    return suffix
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read(path: Path) -> Any:
+    """The whole table."""
+    found = list(pieces(path, sys.maxsize))
+    return found[0] if len(found) == 1 else pandas().concat(found, ignore_index=True)
+
+
+def pieces(path: Path, rows: int = ROWS) -> Iterator[Any]:
+    """The table, some rows at a time; at least one piece, which may be empty."""
+    suffix, pd = kind(path), pandas()
+    if not path.is_file():
+        raise Trouble(f"there is no file {path}")
+    if suffix == ".parquet":
+        yield from (batch.to_pandas() for batch in _batches(path, rows))
+    elif suffix == ".npz":
+        table = _from_npz(path, pd)
+        yield from (table.iloc[i : i + rows] for i in range(0, max(len(table), 1), rows))
+    else:
+        exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}  # since 3 the default
+        try:
+            with pd.read_csv(path, chunksize=min(rows, 2**31), skipinitialspace=True, **exact) as reader:
+                found = False
+                for piece in reader:
+                    found = True
+                    yield _named(piece)
+                if not found:
+                    yield _named(pd.read_csv(path, nrows=0))
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+            raise Trouble(f"{path} cannot be read as CSV: {error}".rstrip()) from error
+
+
+def _named(piece: Any) -> Any:
+    """Without columns that have neither a name nor a value, as spreadsheets leave them."""
+    empty = [c for c in piece.columns if str(c).startswith("Unnamed: ") and piece[c].isna().all()]
+    piece = piece.drop(columns=empty)
+    piece.columns = [str(c) for c in piece.columns]
+    return piece
+
+
+def _batches(path: Path, rows: int) -> Iterator[Any]:
+    pq = parquet()
+    try:
+        file = pq.ParquetFile(path)
+    except Exception as error:  # pyarrow has errors of its own, none of which can be named without it
+        raise Trouble(f"{path} cannot be read as Parquet: {error}") from error
+    with file:
+        if file.metadata.num_rows == 0:
+            yield file.read()
+        yield from file.iter_batches(batch_size=min(rows, 2**31 - 1))
+
+
+def _from_npz(path: Path, pd: Any) -> Any:
+    columns: dict[str, np.ndarray] = {}
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            for name in arrays.files:
+                values = arrays[name]
+                if values.ndim == 2:
+                    columns |= {f"{name.lower()}{j + 1}": values[:, j] for j in range(values.shape[1])}
+                elif values.ndim == 1:
+                    columns[name] = values
+                else:
+                    raise Trouble(f"{path}: the array {name!r} has {values.ndim} axes; a table has columns (n,) or (n, T)")
+        return pd.DataFrame(columns)
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
+        raise Trouble(f"{path} cannot be read as a table of arrays: {error}") from error
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def choose(names: Iterable[str], patterns: str, what: str) -> list[str]:
+    """The columns that match names or patterns, separated by commas, in the order of the table."""
+    names = list(names)
+    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+    for pattern in wanted:
+        if not any(name == pattern or fnmatchcase(name, pattern) for name in names):
+            raise Trouble(f"no column matches {pattern!r}, which {what} names; the columns are {', '.join(names)}")
+    return [name for name in names if any(name == pattern or fnmatchcase(name, pattern) for pattern in wanted)]
+
+
+def numbers(table: Any, columns: list[str], path: Path) -> Any:
+    """These columns as numbers, gaps as NaN."""
+    if lacking := [name for name in columns if name not in table.columns]:
+        raise Trouble(f"{path} lacks the columns {', '.join(lacking)}; it has {', '.join(table.columns)}")
+    chosen = table[columns]
+    for name in columns:
+        values = chosen[name]
+        if not (hasattr(values.dtype, "kind") and values.dtype.kind in "biuf"):
+            found = pandas().to_numeric(values, errors="coerce")
+            odd = values[found.isna() & values.notna()]
+            if len(odd):
+                raise Trouble(
+                    f"{path}: the column {name!r} holds {odd.iloc[0]!r} in row {odd.index[0] + 1}, which is no number; encode "
+                    "such a column, or leave it out with --inputs"
+                )
+            chosen = chosen.assign(**{name: found})
+    return chosen.astype(float)
+
+
+def complete(table: Any, columns: list[str], path: Path) -> Any:
+    """The rows whose columns all have values."""
+    whole = table[columns].notna().all(axis=1)
+    if not whole.all():
+        note(f"{path}: {int((~whole).sum())} of {len(table)} rows lack an input and are left out")
+    return table[whole]
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def free(path: Path | None, force: bool) -> Path | None:
+    """A path that may be written: asked before the work begins, not after."""
+    if path is None or str(path) == "-":
+        return path
+    if path.is_dir():
+        raise Trouble(f"{path} is a folder; name a file")
+    if path.exists() and not force:
+        raise Trouble(f"{path} exists already; --force replaces it, or choose another name")
+    if not path.absolute().parent.is_dir():
+        raise Trouble(f"there is no folder {path.absolute().parent} to write {path.name} to; make it first")
+    return path
+
+
+class Writer:
+    """Takes pieces of a table one after the other."""
+
+    def __init__(self, file: Any, suffix: str) -> None:
+        self.file, self.suffix, self.rows = file, suffix, 0
+        self.kept: list[Any] = []
+        self.stream: Any = None
+
+    def write(self, piece: Any) -> None:
+        if self.suffix == ".csv":
+            piece.to_csv(self.file, index=False, header=self.stream is None, lineterminator="\n")
+            self.stream = self.file
+        elif self.suffix == ".npz":
+            self.kept.append(piece)
+        else:
+            pq = parquet()
+            import pyarrow as pa
+
+            found = pa.Table.from_pandas(piece, preserve_index=False)
+            self.stream = self.stream or pq.ParquetWriter(self.file, found.schema)
+            self.stream.write_table(found.cast(self.stream.schema))
+        self.rows += len(piece)
+
+    def close(self) -> None:
+        if self.suffix == ".parquet" and self.stream is not None:
+            self.stream.close()
+        elif self.suffix == ".npz":
+            table = pandas().concat(self.kept, ignore_index=True)
+            texts = {name for name in table.columns if table[name].dtype.kind not in "biuf"}
+            np.savez(self.file, **{n: table[n].to_numpy(dtype=str if n in texts else None) for n in table.columns})
+
+
+@contextmanager
+def writing(path: Path | None) -> Iterator[Writer]:
+    """A table that is written whole or not at all; None or "-" is standard output, as CSV."""
+    if path is None or str(path) == "-":
+        writer = Writer(sys.stdout, ".csv")
+        yield writer
+        return
+    suffix = kind(path)
+    if suffix == ".parquet":
+        parquet()
+    with replacing(path, text=suffix == ".csv") as file:
+        writer = Writer(file, suffix)
+        yield writer
+        writer.close()

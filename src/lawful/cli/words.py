@@ -1,0 +1,110 @@
+"""What the command line says: sentences for people, JSON for programs, and an exit code.
+
+Results go to standard output, everything else (progress, warnings, errors) to standard error, so that both can be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+__all__ = ["Trouble", "console", "note", "progress", "show", "speaking", "tell", "tell_json"]
+
+WRONG, DOUBTFUL, STOPPED, ENDED = 2, 3, 130, 143
+
+
+class Trouble(Exception):
+    """Something the user can put right; the message says how."""
+
+
+def console() -> Console:
+    """Standard error, looked up when it is used: tests and pipes exchange it."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def speaking(command: str) -> Iterator[None]:
+    """Errors as sentences with exit code 2, warnings as one line each; a signal to end cleans up like an interrupt."""
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(ENDED)
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, end) if main else None
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *rest, **more: note(f"{command}: {message}")
+            yield
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
+    except (Trouble, OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        text = str(error) or type(error).__name__
+        console().print(f"[bold red]lawful {command}:[/] ", end="")
+        console().print(text, markup=False)
+        raise typer.Exit(WRONG) from error
+    except KeyboardInterrupt:
+        console().print("stopped; no file was changed")
+        raise typer.Exit(STOPPED) from None
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def note(text: str) -> None:
+    """A remark that is no result."""
+    console().print(text, markup=False, style="dim")
+
+
+def tell(text: str, quiet: bool = False) -> None:
+    """A line for people."""
+    if not quiet:
+        Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def tell_json(value: Any) -> None:
+    """The whole answer for programs: one JSON object; what is no finite number is null."""
+    typer.echo(json.dumps(_plain(value), ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):
+        value = value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
+        return _plain(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def show(title: str, columns: list[str], rows: list[list[str]], quiet: bool = False) -> None:
+    """A table for people: the first column names the row, numbers stand to the right."""
+    if quiet:
+        return
+    table = Table(title=title, title_justify="left")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def progress(quiet: bool) -> Progress:
+    """A bar on standard error, where somebody looks at it."""
+    screen = console()
+    parts = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*parts, console=screen, transient=True, disable=quiet or not screen.is_terminal)

@@ -1,0 +1,244 @@
+"""A thousand damaged model files: each is an error in words, nothing is run, and no more memory is taken than the file has."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import pickle
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, ModelFileError, kernels, load
+from lawful.saving import describe
+
+rng = np.random.default_rng(1)
+X = rng.uniform(-3, 3, (12, 1))
+Y = np.c_[np.cos(X), np.sin(X)]
+FLIPS, CUTS, FIELDS = 400, 200, 400
+RAN = []
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "m.lawful"
+    law = Equations(["y1**2 + y2**2 = 1", "y1 <= 2 + x1**2"])
+    model = ConstrainedRegressor(law, surrogate=KernelRidge(kernels.Gaussian(1.0), lam=1e-3)).fit(X, Y)
+    model.save(path)
+    return model, path.read_bytes()
+
+
+def sealed(data):
+    """The checksum of everything at the end, as an attacker would put it."""
+    return data[:-64] + hashlib.sha256(data[:-64]).hexdigest().encode()
+
+
+def archive(entries, **options):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", **options) as out:
+        out.comment = b"0" * 64
+        for name, data in entries:
+            out.writestr(name, data)
+    return sealed(buffer.getvalue())
+
+
+def opened(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as inside:
+        return {name: inside.read(name) for name in inside.namelist()}
+
+
+def refused(path, data, match=None):
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=match) as error:
+        load(path)
+    assert str(path) in str(error.value) and len(str(error.value)) > len(str(path)) + 20
+    return error.value
+
+
+def test_flipped_bits(whole, tmp_path):
+    data = whole[1]
+    for place in rng.choice(8 * len(data), FLIPS, replace=False):
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << (place % 8)
+        refused(tmp_path / "m", bytes(damaged))
+
+
+def test_cut_short(whole, tmp_path):
+    data = whole[1]
+    for length in {0, 1, 3, 4, 63, 64, 65, len(data) - 1, *rng.integers(0, len(data), CUTS)}:
+        refused(tmp_path / "m", data[:length])
+
+
+def places(value, path=()):
+    """Every place in the tree of a manifest."""
+    yield path
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, (*path, key))
+
+
+ODD = [
+    None,
+    True,
+    -1,
+    10**30,
+    1e308,
+    "",
+    "os.system",
+    [],
+    {},
+    {"$": "object", "class": "Popen"},
+    {"$": "array", "number": 10**9},
+]
+ODD += [{"$": "__class__"}, [[[]]], {"$": "object", "class": "Sphere", "parameters": {}, "fitted": {"project": 1}}, "\x00" * 50]
+
+
+def changed(manifest, kind):
+    """The manifest with one place taken away, or made something else."""
+    new = copy.deepcopy(manifest)
+    found = list(places(new))[1:]
+    path = found[rng.integers(len(found))]
+    parent = new
+    for key in path[:-1]:
+        parent = parent[key]
+    if kind == 0:
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = copy.deepcopy(ODD[rng.integers(len(ODD))])
+    return new
+
+
+def test_wrong_fields(whole, tmp_path):
+    """A field is wrong, and the checksums are right: an error, or a field that predictions do not need."""
+    model, data = whole
+    inside = opened(data)
+    manifest = json.loads(inside.pop("manifest.json"))
+    expected, harmless = model.predict(X), 0
+    tracemalloc.start()
+    for trial in range(FIELDS):
+        if trial == 20:  # watching memory takes time
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        text = json.dumps(changed(manifest, trial % 2)).encode()
+        path = tmp_path / "m"
+        path.write_bytes(archive([("manifest.json", text), *inside.items()]))
+        try:
+            again = load(path)
+        except ModelFileError as error:
+            assert str(path) in str(error)
+            continue
+        harmless += 1
+        np.testing.assert_allclose(again._decode(X, X)[1].c, expected, rtol=1e-6, atol=1e-6)
+    assert peak < 200 * len(data), "bounded by the size of the file"
+    assert harmless < FIELDS / 2
+
+
+def test_files_that_were_never_models(whole, tmp_path):
+    data, path = whole[1], tmp_path / "m"
+    inside = opened(data)
+    manifest = json.loads(inside.pop("manifest.json"))
+
+    def text(**new):
+        return json.dumps(manifest | new).encode()
+
+    rest = list(inside.items())
+    refused(path, b"", "is empty")
+    refused(path, pickle.dumps(len), "does not begin")
+    refused(path, b"y1,y2\n1,2\n", "does not begin")
+    refused(path, archive(rest), "lacks manifest.json")
+    refused(path, archive([("manifest.json", text(version=99)), *rest]), "a newer lawful")
+    refused(path, archive([("manifest.json", text(version=True)), *rest]), "version")
+    refused(path, archive([("manifest.json", text(format="other")), *rest]), "manifest is not")
+    refused(path, archive([("manifest.json", b"{"), *rest]), "cannot be read")
+    refused(path, archive([("manifest.json", b"[" * 100_000), *rest]), "cannot be read")
+    refused(path, archive([("manifest.json", b'{"a": NaN}'), *rest]), "cannot be read")
+    refused(path, archive([("manifest.json", b"\xff"), *rest]), "cannot be read")
+    refused(path, archive([("manifest.json", text()), *rest[1:]]), "not those that its manifest lists")
+    refused(path, archive([("manifest.json", text()), *rest, ("../../evil", b"")]), "no part of a model")
+    refused(path, archive([("manifest.json", text()), *rest, ("evil.pkl", b"")]), "no part of a model")
+    with pytest.raises(ModelFileError, match="is a folder"):
+        load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError):
+        describe(path)
+
+
+def array_file(header, body=b""):
+    text = header.encode()
+    text += b" " * (64 - (len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + body
+
+
+class Evil:
+    def __reduce__(self):
+        return RAN.append, ("ran",)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        array_file("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
+        array_file("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }", b"\0" * 8),
+        array_file("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", pickle.dumps(Evil())),
+        array_file("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,), }", pickle.dumps(Evil())),
+        array_file("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'x': " + "(" * 5000 + "}"),
+        array_file("__import__('os').system('true')"),
+        b"\x93NUMPY\x03\x00" + b"\0" * 20,
+        b"",
+    ],
+    ids=["huge", "negative", "pickle", "structure", "deep", "code", "version", "empty"],
+)
+def test_arrays_that_lie(whole, tmp_path, array):
+    """Right checksums, and an array that claims too much or would run something."""
+    inside = opened(whole[1])
+    manifest = json.loads(inside.pop("manifest.json"))
+    manifest["arrays"]["0"] = {"sha256": hashlib.sha256(array).hexdigest(), "bytes": len(array)}
+    inside["arrays/0.npy"] = array
+    tracemalloc.start()
+    refused(tmp_path / "m", archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * len(whole[1]) and not RAN
+
+
+def test_zip_bombs(whole, tmp_path):
+    inside = opened(whole[1])
+    bomb = archive([*inside.items(), ("arrays/99.npy", b"\0" * 50_000_000)], compression=zipfile.ZIP_DEFLATED)
+    assert len(bomb) < 200_000
+    tracemalloc.start()
+    refused(tmp_path / "m", bomb, "compressed")
+    # an entry that says it is larger than the file: in the directory at the end
+    data = bytearray(whole[1])
+    place = data.index(b"PK\x01\x02")
+    data[place + 20 : place + 28] = struct.pack("<II", 2**31, 2**31)
+    refused(tmp_path / "m", sealed(bytes(data)), "more bytes than it has")
+    # two names for the same bytes
+    data = bytearray(whole[1])
+    first = data.index(b"arrays/1.npy", data.index(b"PK\x01\x02"))
+    data[first : first + 12] = b"arrays/0.npy"
+    refused(tmp_path / "m", sealed(bytes(data)))
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_indices_that_compiled_code_would_believe(tmp_path):
+    R = np.where(rng.uniform(size=(12, 5)) < 0.3, np.nan, X @ rng.standard_normal((1, 5)))
+    ConstrainedRanker(None).fit(X, R).save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    table = manifest["model"]["fitted"]["surrogate_"]["fitted"]["table_"]["fitted"]
+    for name in ("users", "partner", "ptr", "pair_start"):
+        k = table[name]["number"]
+        numbers = np.load(io.BytesIO(inside[f"arrays/{k}.npy"])).copy()
+        numbers[-1] = 10_000
+        buffer = io.BytesIO()
+        np.save(buffer, numbers)
+        new = copy.deepcopy(manifest)
+        new["arrays"][str(k)] = {"sha256": hashlib.sha256(buffer.getvalue()).hexdigest(), "bytes": len(buffer.getvalue())}
+        files = inside | {f"arrays/{k}.npy": buffer.getvalue()}
+        refused(tmp_path / "n", archive([("manifest.json", json.dumps(new).encode()), *files.items()]), "table of pairs")
