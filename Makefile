@@ -6,7 +6,7 @@ DATA ?= $(LAWFUL_DATA)
 N ?= 100000
 SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser test-skops test-min dist audit newcomer kills fuzz lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-data test-browser test-skops test-parquet test-min dist audit newcomer kills fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +47,10 @@ test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium a
 test-skops: $(VENV)/.dev  ## models with trees inside, saved by skops
 	$(RUN) -m pip install --quiet --editable ".[skops]"
 	$(RUN) -m pytest -q -m skops
+
+test-parquet: $(VENV)/.dev  ## the command line on Parquet files
+	$(RUN) -m pip install --quiet pyarrow
+	$(RUN) -m pytest -q -m parquet
 
 test-min:  ## all tests with the lowest versions that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv .venv-min

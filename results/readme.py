@@ -113,7 +113,7 @@ def ranking(result: Result) -> str:
             d = paired(found, name, OURS)
             line += [spread(values(found, name), 4) if name in found else "-", "" if name == OURS or d is None else str(d)]
         rows.append(line)
-    return write(Table(["system", "paper", "A: N1", "less ours, leave-one-outs", "B: N1", "less our defaults"], rows))
+    return write(Table(["system", "paper", "A: N1", "less our defaults", "B: N1", "less our defaults"], rows))
 
 
 def claims(results: list[Result], verdict: bool | None) -> str:

@@ -116,10 +116,8 @@ def test_files_larger_than_memory(folder, model):
     assert peaks[2] < 1.2 * peaks[1]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".npz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".npz", pytest.param(".parquet", marks=pytest.mark.parquet)])
 def test_formats(folder, model, suffix):
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     new = pd.read_csv("new.csv")
     if suffix == ".npz":
         np.savez("new.npz", t=new["t"], id=new["id"])
