@@ -1,7 +1,21 @@
 """What `lawful` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
-from lawful import baselines, datasets, decoders, estimators, kernels, losses, metrics, rankings, sets, surrogates, theory
+from lawful import (
+    baselines,
+    datasets,
+    decoders,
+    diagnosis,
+    estimators,
+    kernels,
+    losses,
+    metrics,
+    rankings,
+    sets,
+    surrogates,
+    theory,
+)
 from lawful.decoders import Decoding, Posterior, Wiener, project
+from lawful.diagnosis import Diagnosis, doctor
 from lawful.estimators import (
     ConstrainedRanker,
     ConstrainedRegressor,
@@ -48,6 +62,7 @@ __all__ = [
     "Decoding",
     "DecodingError",
     "DecodingWarning",
+    "Diagnosis",
     "Ellipsoid",
     "Equations",
     "GridEdgeWarning",
@@ -79,6 +94,8 @@ __all__ = [
     "baselines",
     "datasets",
     "decoders",
+    "diagnosis",
+    "doctor",
     "estimators",
     "kernels",
     "losses",
