@@ -57,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "decoders": {"sets", "losses.quadratic"},
     "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
+    "diagnosis": {"decoders", "sets", "tasks", "report"},  # is this law right for these data
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "cli": {"experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},

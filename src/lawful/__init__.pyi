@@ -4,6 +4,7 @@ from lawful import (
     baselines,
     datasets,
     decoders,
+    diagnosis,
     estimators,
     kernels,
     losses,
@@ -15,6 +16,7 @@ from lawful import (
     theory,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
+from lawful.diagnosis import Diagnosis, doctor
 from lawful.estimators import (
     ConstrainedRanker,
     ConstrainedRegressor,
@@ -62,6 +64,7 @@ __all__ = [
     "Decoding",
     "DecodingError",
     "DecodingWarning",
+    "Diagnosis",
     "Ellipsoid",
     "Equations",
     "GridEdgeWarning",
@@ -94,6 +97,8 @@ __all__ = [
     "baselines",
     "datasets",
     "decoders",
+    "diagnosis",
+    "doctor",
     "estimators",
     "kernels",
     "load",

@@ -1,0 +1,120 @@
+"""What `doctor` found, in words, as a table, as a page and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lawful.report import html
+from lawful.report.blocks import Bullets, Section, Table, Text
+from lawful.report.pictures import need_matplotlib
+
+ALARM, NOTE = "alarm", "note"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """level: "alarm" (something is wrong) or "note"; kind: one word; subject: an equation, an output or "data"."""
+
+    level: str
+    kind: str
+    subject: str
+    sentence: str
+    numbers: dict[str, float] = field(default_factory=dict)
+    rows: tuple[Any, ...] = ()  # labels of the rows concerned
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.sentence}" if self.subject else self.sentence
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One equation or inequality at the labels."""
+
+    name: str
+    kind: str  # "=" or "<="
+    n: int
+    mean: float
+    error: float
+    noise: float
+    p: float
+    sigma: float
+    active: float = np.nan  # share of rows at the border of an inequality
+
+
+@dataclass
+class Diagnosis:
+    """What `doctor` found. `print` it, or look at `alarms`, `notes`, `equations` (a table) and `help` (is the law worth it)."""
+
+    findings: list[Finding]
+    equations: list[Tested]
+    help: dict[str, float]
+    untested: list[str]
+    z: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # residuals in units of noise
+
+    @property
+    def alarms(self) -> list[Finding]:
+        return [f for f in self.findings if f.level == ALARM]
+
+    @property
+    def notes(self) -> list[Finding]:
+        return [f for f in self.findings if f.level == NOTE]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found that is wrong."""
+        return not self.alarms
+
+    def __str__(self) -> str:
+        lines = ["No alarm." if self.sound else f"{len(self.alarms)} alarm{'s' * (len(self.alarms) > 1)}:"]
+        lines += [f"  ! {finding}" for finding in self.alarms]
+        if self.equations:
+            width = max(len(e.name) for e in self.equations)
+            lines += ["", f"{'at the labels':<{width}}  {'rows':>5} {'mean':>10} {'noise':>10} {'sigma':>6}"]
+            lines += [f"{e.name:<{width}}  {e.n:>5} {e.mean:>+10.3g} {e.noise:>10.3g} {e.sigma:>6.1f}" for e in self.equations]
+        lines += [""] * bool(self.notes) + [f"  - {finding}" for finding in self.notes]
+        lines += [f"  ? not tested: {what}" for what in self.untested]
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """The equations as a DataFrame, one row each."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(e) for e in self.equations])
+
+    def to_html(self) -> str:
+        """A page of its own."""
+        table = Table(
+            ["equation", "rows", "mean at labels", "noise", "sigma", "p"],
+            [
+                [f"`{e.name}`", str(e.n), f"{e.mean:+.3g}", f"{e.noise:.3g}", f"{e.sigma:.1f}", f"{e.p:.2g}"]
+                for e in self.equations
+            ],
+        )
+        summary = [Bullets([str(f) for f in self.alarms])] if self.alarms else [Text("No alarm.")]
+        sections = [Section("Each equation at the labels", [table])] if self.equations else []
+        if self.notes:
+            sections.append(Section("Noted", [Bullets([str(f) for f in self.notes])]))
+        if self.untested:
+            sections.append(Section("Not tested", [Bullets(self.untested)]))
+        return html.document("Does the law fit the data?", summary, sections)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Residuals of each equation in units of their noise, beside what noise alone would give. A matplotlib figure."""
+        need_matplotlib()
+        import matplotlib.pyplot as plt
+
+        shown = list(self.z.items())[:12]
+        rows = max(1, (len(shown) + 2) // 3)
+        figure = plt.figure(figsize=(9, 2.4 * rows)) if figure is None else figure
+        grid = np.linspace(-5, 5, 201)
+        for k, (name, z) in enumerate(shown):
+            ax = figure.add_subplot(rows, min(3, len(shown)), k + 1)
+            ax.hist(np.clip(z, -5, 5), bins=31, range=(-5, 5), density=True, color="#0072B2", alpha=0.7)
+            ax.plot(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi), color="#D55E00")
+            ax.set_title(name if len(name) < 40 else name[:37] + "...", fontsize=9)
+            ax.set_yticks([])
+        figure.tight_layout()
+        return figure
