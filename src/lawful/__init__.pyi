@@ -20,6 +20,7 @@ from lawful.sets import (
     Equations,
     Inflated,
     Intersection,
+    LearnedEquations,
     Penalized,
     PointCloud,
     PositiveSemidefinite,
@@ -31,6 +32,7 @@ from lawful.sets import (
     Sphere,
     Stiefel,
     Union,
+    discover,
 )
 from lawful.surrogates import KernelRidge, Portfolio
 from lawful.tasks import stack_tasks
@@ -56,6 +58,7 @@ __all__ = [
     "Inflated",
     "Intersection",
     "KernelRidge",
+    "LearnedEquations",
     "Logistic",
     "Mixed",
     "Penalized",
@@ -79,6 +82,7 @@ __all__ = [
     "baselines",
     "datasets",
     "decoders",
+    "discover",
     "estimators",
     "kernels",
     "losses",
