@@ -15,7 +15,7 @@ from lawful.sets.equations import Equations
 from lawful.sets.laws.graph import Graph
 from lawful.sets.laws.law import compile_law
 from lawful.sets.learned.features import FUNCTIONS
-from lawful.sets.learned.findings import ROWS_PER_TERM, Search
+from lawful.sets.learned.findings import ROWS_PER_TERM, Findings, Search
 from lawful.sets.learned.noise import ABOVE, at_least_rounding, plateau, regression_error
 from lawful.sets.learned.words import LearnedLaw, law_in_words
 from lawful.sets.names import resolve
@@ -32,12 +32,17 @@ def _no_law(self: Any) -> bool:
     return hasattr(self, "laws_") and not self.laws_
 
 
+def _merit(Z: np.ndarray, sigma: np.ndarray, found: Findings) -> tuple[int, int, float]:
+    """More laws, fewer terms, likelier distances."""
+    return len(found.laws), -sum(len(law.lib) for law in found.laws), found.likelihood(Z, sigma)
+
+
 class LearnedEquations(Equations):
     """Outputs that satisfy sparse polynomial equations, learned from the training outputs themselves.
 
-    A law is reported when the points are no further from it than the noise explains, a shuffled cloud is much further, either half
-    of the rows confirms what the other half says, and it says something that the other laws do not. When there is none, the set
-    is all of R^T, like `Reals`, and `remarks_` say what was tried.
+    A law is reported when the points are no further from it than the noise explains, a shuffled cloud is much further, either
+    half of the rows confirms what the other half says, and it says something that the other laws do not. When there is none,
+    the set is all of R^T, like `Reals`, and `remarks_` say what was tried.
 
     Parameters
     ----------
@@ -67,8 +72,8 @@ class LearnedEquations(Equations):
     constant_ : outputs that do not move beyond their noise and were left out
     remarks_ : what was refused, and why
 
-    Rows with gaps are left out of learning. What is learned is what holds *to within the noise on these data*: a narrow range makes
-    approximate laws.
+    Rows with gaps are left out of learning. What is learned is what holds *to within the noise on these data*: a narrow range
+    makes approximate laws.
 
     Examples
     --------
@@ -123,28 +128,33 @@ class LearnedEquations(Equations):
         functions = tuple(self.terms)
         self.laws_: list[LearnedLaw] = []
         self.constant_: list[int] = []
-        self.noise_ = None
+        self.noise_: np.ndarray | None = None
         width = 0 if known is None else known.shape[1]
         if len(Z) < FEWEST:
             self.remarks_.append(f"{len(Z)} complete rows are too few to learn from; {FEWEST} would be a start")
         else:
-            sigma = self._noise(Y, known, Z, len(degrees), functions, rng)
-            if sigma is not None:
-                self.noise_ = sigma[: self.n_tasks_]
-                search = Search(Z, sigma, self.n_tasks_, functions, int(self.max_terms), rng)
-                found = search.run(degrees, self.degree == "auto")
-                self.remarks_ += found.remarks
-                self.constant_ = [i for i in found.constant if i < self.n_tasks_]
-                names = self._names(width, outputs, inputs)
-                moving = sum(i < self.n_tasks_ for i in found.kept)
-                seen, noise = Z[:, found.kept], sigma[found.kept]
-                called = [names[i] for i in found.kept]
-                self.laws_ = [law_in_words(law, seen, noise, moving, called, bool(self.tidy)) for law in found.laws]
+            tried = [
+                (
+                    sigma,
+                    Search(Z, sigma, self.n_tasks_, functions, int(self.max_terms), rng).run(degrees, self.degree == "auto"),
+                )
+                for sigma in self._noises(Y, known, Z, len(degrees), functions, rng)
+            ]
+            if tried:
+                self._keep(Z, *max(tried, key=lambda t: _merit(Z, *t)), self._names(width, outputs, inputs))
         if not self.laws_:
             self.remarks_.append("no law was found: every output is allowed")
         self.equations_ = [law.equation for law in self.laws_]
         self.system_ = self._system(width, outputs, inputs)
         return self
+
+    def _keep(self, Z: np.ndarray, sigma: np.ndarray, found: Findings, names: list[str]) -> None:
+        self.noise_ = sigma[: self.n_tasks_]
+        self.remarks_ += found.remarks
+        self.constant_ = [i for i in found.constant if i < self.n_tasks_]
+        moving = sum(i < self.n_tasks_ for i in found.kept)
+        seen, called = Z[:, found.kept], [names[i] for i in found.kept]
+        self.laws_ = [law_in_words(f, seen, sigma[found.kept], moving, called, bool(self.tidy)) for f in found.laws]
 
     def _check(self, X: Any) -> None:
         if self.degree != "auto" and not (isinstance(self.degree, int | np.integer) and 1 <= self.degree <= 8):
@@ -172,7 +182,7 @@ class LearnedEquations(Equations):
                 more = np.asarray(to_numpy(self.extra), np.float64)
                 if more.ndim != 2 or more.shape[1] != self.n_tasks_:
                     raise ValueError(
-                        f"LearnedEquations: extra has shape {more.shape}, but Y has {self.n_tasks_} columns; give the same outputs"
+                        f"LearnedEquations: extra has shape {more.shape}, but Y has {self.n_tasks_} columns; give as many"
                     )
                 Z = np.r_[Y, more]
         complete = np.isfinite(Z).all(axis=1)
@@ -180,34 +190,34 @@ class LearnedEquations(Equations):
             self.remarks_.append(f"{int((~complete).sum())} of {len(Z)} rows have gaps and were left out")
         return Z[complete]
 
-    def _noise(
+    def _noises(
         self, Y: np.ndarray, X: np.ndarray | None, Z: np.ndarray, degrees: int, functions: tuple[str, ...], rng: Any
-    ) -> np.ndarray | None:
-        """(D,) noise of the columns of the cloud; None when it is not known and no plateau shows it."""
+    ) -> list[np.ndarray]:
+        """(D,) noise of the columns of the cloud; several when its shape is not known, none when no plateau shows it."""
         T = self.n_tasks_
         exact = np.zeros(Z.shape[1] - T)
         if self.noise is not None and not isinstance(self.noise, str):
             given = np.asarray(self.noise, np.float64)
             if given.ndim > 1 or given.size not in (1, T) or not (np.isfinite(given) & (given >= 0)).all():
                 raise ValueError(f"LearnedEquations: noise={self.noise!r} will not do; give one number >= 0, or {T} of them")
-            return at_least_rounding(Z, np.r_[np.broadcast_to(given, T), exact], T)
+            return [at_least_rounding(Z, np.r_[np.broadcast_to(given, T), exact], T)]
         error = None
         if X is not None:
             both = np.isfinite(Y).all(axis=1) & np.isfinite(X).all(axis=1)
             error = regression_error(X[both], Y[both], rng) if both.sum() >= FEWEST else None
         if self.noise == "regression":
-            return None if error is None else at_least_rounding(Z, np.r_[error, exact], T)
-        sigma = plateau(Z, T, degrees, functions, rng, ROWS_PER_TERM)
-        if sigma is None:
+            return [] if error is None else [at_least_rounding(Z, np.r_[error, exact], T)]
+        shapes = plateau(Z, T, degrees, functions, rng, ROWS_PER_TERM)
+        if not shapes:
             self.remarks_.append("the noise is not known and no degree brings the points to a plateau; give noise=")
-            return None
-        if error is not None and np.median(sigma[:T][error > 0] / error[error > 0]) > ABOVE:
-            self.remarks_.append(
-                "the points come nearer to some curve than they spread, but a regression on X comes nearer still: "
-                "that is a correlation, no law up to noise"
-            )
-            return None
-        return at_least_rounding(Z, sigma, T)
+        elif error is not None:
+            shapes = [s for s in shapes if np.median(s[:T][error > 0] / error[error > 0]) <= ABOVE]
+            if not shapes:
+                self.remarks_.append(
+                    "the points come nearer to some curve than they spread, but a regression on X comes nearer still: "
+                    "that is a correlation, no law up to noise"
+                )
+        return [at_least_rounding(Z, sigma, T) for sigma in shapes]
 
     def _names(self, width: int, outputs: list[str] | None, inputs: list[str] | None) -> list[str]:
         """What each column of the cloud is called in an equation: by its own name where that is clear, else by its number."""

@@ -1,8 +1,8 @@
 """The terms that a law may have: monomials in the variables, and, on request, exp, log and 1/z of single variables.
 
-A term is a product of powers of *atoms*; an atom is a variable z_i or a function of one. Values are F (n, p), gradients
-dF (n, p, D). Variables are measured in units u_i from an origin o_i: z_i = o_i + u_i v_i. With o = 0 few terms in v are few terms
-in z; with o the mean, powers are better conditioned. The space of all polynomials of a degree is the same.
+A term is a product of powers of *atoms*; an atom is a variable z_i or a function of one. Values are F (n, p), gradients dF
+(n, p, D). Variables are measured in units u_i from an origin o_i: z_i = o_i + u_i v_i. With o = 0 few terms in v are few
+terms in z; with o the mean, powers are better conditioned. The space of all polynomials of a degree is the same.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Library:
 
 
 def atoms_for(Z: np.ndarray, functions: Sequence[str], sigma: np.ndarray) -> tuple[Atom, ...]:
-    """The variables, and the functions that make sense on these data: log of positive ones, 1/z of ones that keep their sign."""
+    """The variables, and the functions that make sense on these data: log of positive ones, 1/z of ones of one sign."""
     atoms = [Atom("z", i) for i in range(Z.shape[1])]
     for kind in functions:
         for i, z in enumerate(Z.T):

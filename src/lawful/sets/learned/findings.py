@@ -1,8 +1,8 @@
 """The whole way from a cloud to laws: constants, degrees, count, guard, supports, refinement, evidence.
 
 Linear laws come first. Each of them makes one variable superfluous; the rest is searched for the lowest degree that has laws.
-Every law is fitted on its few terms by distance, must hold on either half of the rows with the coefficients of the other, and be
-independent of the laws before it.
+Every law is fitted on its few terms by distance, must hold on either half of the rows with the coefficients of the other, and
+be independent of the laws before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lawful.sets.learned.features import Library, library
-from lawful.sets.learned.refine import Fit, feet, geometric, sampson
+from lawful.sets.learned.refine import Fit, feet, geometric, law_at, sampson
 from lawful.sets.learned.spectrum import CAPACITY, WIDER, Z_COUNT, capacity, confirmed, limit, spectrum
 from lawful.sets.learned.supports import (
     CHECKED,
@@ -60,6 +60,15 @@ class Findings:
     constant: list[int] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+
+    def likelihood(self, Z: np.ndarray, sigma: np.ndarray) -> float:
+        """Of the distances of the points from the laws, under this noise: normal, with the noise across each law."""
+        out = 0.0
+        for law in self.laws:
+            slope = law_at(law.lib, law.theta, Z[:, self.kept])[1]
+            across = np.sum((slope * sigma[self.kept]) ** 2, axis=1) / np.maximum(np.sum(slope**2, axis=1), 1e-300)
+            out -= 0.5 * (len(Z) * np.log(max(law.fit.mu, 1e-300)) + np.sum(np.log(np.maximum(across, 1e-300))))
+        return out
 
 
 @dataclass

@@ -1,14 +1,15 @@
 """What to do when nobody knows the noise.
 
 *Plateau.* s(d) is the held-out root mean square distance of the points from the best law of degree d, in units of a supposed
-noise; s(0) is the smallest spread of a column. Where a law is found, s falls to the noise and stays there: the first degree with
-s(d-1) >= 3 s(d) and no further fall at d + 1 beyond chance gives sigma = s(d). Two shapes of noise are tried, in proportion to
-the spread of each output, and equal in all; the one that makes the residuals more likely is taken.
+noise; s(0) is the smallest spread of a column. Where a law is found, s falls to the noise and stays there: the first degree
+with s(d-1) >= 3 s(d) and no further fall at d + 1 beyond chance (or by half after a fall by 30) gives sigma = s(d). Two
+shapes of noise are tried, in proportion to the spread of each output, and equal in all. The one that finds more laws is
+taken, then the one with fewer terms, then the one under which the distances are more likely.
 
 *Regression.* The leave-one-out error of a regression of the outputs on the inputs is noise and bias together, so that it bounds
 the noise from above: a plateau well above it is no noise, but a correlation.
 
-*Rounding.* Digits that were cut off are noise as well, when there is no other.
+*Rounding.* Data without noise obey a law to the digits they were written with: 1e-7 of the size of an output counts as noise.
 """
 
 from __future__ import annotations
@@ -17,45 +18,30 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from lawful.sets.learned.features import library
-from lawful.sets.learned.spectrum import of_moments, prepared, spectrum
+from lawful.sets.learned.spectrum import of_moments, prepared
 
 FALL = 3.0  # a law is so many times nearer than the best of the degree before
+DEEP = 30.0  # after such a fall a small one is nothing: multiples of a law, where a factor is near 0
+CLEAN = 1e-7  # of an output: rounding
 FOLDS = 5
 MAX_ROWS = 1500
 REGRESSED = 600  # rows of the regression
 ABOVE = 1.5  # times the error of a regression: no noise
 
 
-def rounding(Z: np.ndarray) -> np.ndarray:
-    """(D,) standard deviation of what was cut off, where all numbers of a column end at the same decimal; else 0."""
-    out = np.zeros(Z.shape[1])
-    for i, z in enumerate(Z.T):
-        size = np.abs(z).max(initial=0.0)
-        for decimals in range(13):
-            if np.all(np.abs(z - np.round(z, decimals)) <= 1e-14 * size):
-                step = 10.0**-decimals / np.sqrt(12)
-                out[i] = step if step < 1e-5 * z.std() else 0.0  # coarser numbers are counts, or measured so
-                break
-    return out
-
-
 def at_least_rounding(Z: np.ndarray, sigma: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Noise no smaller than that of the digits; that of the inputs counts only where the outputs are hardly noisier."""
-    size = np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
-    digits = np.maximum(rounding(Z), 1e-13 * size)
+    """Noise of the outputs no smaller than CLEAN times their size: digits that were cut off are noise as well."""
     outputs = np.arange(len(sigma)) < n_outputs
-    floor = np.where(outputs, np.maximum(sigma, digits), sigma)
-    finest = np.min((floor / size)[outputs], initial=np.inf)
-    return np.where(~outputs & (digits / size > 0.05 * finest), np.maximum(sigma, digits), floor)
+    return np.where(outputs, np.maximum(sigma, CLEAN * np.sqrt(np.mean(Z**2, axis=0))), sigma)
 
 
 def shapes(Z: np.ndarray, n_outputs: int) -> list[np.ndarray]:
     """Supposed noise (D,): in proportion to the spread, and equal for all outputs; inputs have none."""
     outputs = np.arange(Z.shape[1]) < n_outputs
     spread = Z.std(axis=0)
-    moving = outputs & (spread > 0)
+    moving = outputs & (spread > CLEAN * spread[:n_outputs].max(initial=0.0))
     equal = np.exp(np.mean(np.log(spread[moving]))) if moving.any() else 1.0
-    return [np.where(outputs, spread, 0.0), np.where(outputs, equal, 0.0)]
+    return [np.where(outputs, spread, 0.0), np.where(moving, equal, 0.0)]
 
 
 def held_out_distance(
@@ -79,8 +65,8 @@ def held_out_distance(
 
 def plateau(
     Z: np.ndarray, n_outputs: int, degrees: int, functions: tuple[str, ...], rng: np.random.Generator, per_term: int
-) -> np.ndarray | None:
-    """sigma (D,) from the first degree at which the distance falls to a plateau; None when it never does."""
+) -> list[np.ndarray]:
+    """sigma (D,) of each shape from the first degree at which the distance falls to a plateau; none when it never does."""
     if len(Z) > MAX_ROWS:
         Z = Z[rng.permutation(len(Z))[:MAX_ROWS]]
     moving = Z.std(axis=0) > 1e-14 * np.abs(Z).max(axis=0, initial=0.0)
@@ -89,19 +75,19 @@ def plateau(
     found: list[tuple[int, float, np.ndarray]] = []
     for shape in shapes(part, outputs):
         if not shape.any():
-            return None
+            continue
         at = _fall(part, shape, degrees, functions, rng, per_term)
         if at is not None:
             degree, s = at
             found.append((degree, s, shape))
-    if not found:
-        return None
-    first = min(degree for degree, _, _ in found)
-    found = [f for f in found if f[0] == first]
-    _, s, shape = max(found, key=lambda f: _likelihood(part, first, f[1] * f[2], found[0][2], functions))
-    sigma = np.zeros(Z.shape[1])
-    sigma[moving] = s * shape
-    return sigma
+    first = min((degree for degree, _, _ in found), default=0)
+    out = []
+    for degree, s, shape in found:
+        if degree == first:
+            sigma = np.zeros(Z.shape[1])
+            sigma[moving] = s * shape
+            out.append(sigma)
+    return out
 
 
 def _fall(
@@ -115,25 +101,15 @@ def _fall(
         for d in (degree, degree + 1):
             terms = len(library(Z[:2], d, shape, functions))
             if d not in nexts:
-                nexts[d] = held_out_distance(Z, d, shape, functions, rng) if per_term * terms <= len(Z) else np.inf
+                enough = per_term * terms <= len(Z)
+                nexts[d] = max(held_out_distance(Z, d, shape, functions, rng), CLEAN) if enough else np.inf
         s, after = nexts[degree], nexts[degree + 1]
         if not np.isfinite(s):
             return None
-        if before >= FALL * s and after >= slack * s:
+        if before >= FALL * s and after >= (0.5 if before >= DEEP * s else slack) * s:
             return degree, s
         before = min(before, s)
     return None
-
-
-def _likelihood(Z: np.ndarray, degree: int, sigma: np.ndarray, common: np.ndarray, functions: tuple[str, ...]) -> float:
-    """Of the residuals of one law, the same for all, under this noise."""
-    lib = library(Z, degree, common, functions, centred=True)
-    theta = spectrum(lib, Z, common, 1).theta[:, 0]
-    F, G, _ = prepared(lib, Z, common)
-    scaled = G * np.where(common > 0, sigma / np.where(common > 0, common, 1.0), 0.0)
-    g = np.maximum(np.sum(np.einsum("nqd,q->nd", scaled, theta) ** 2, axis=1), 1e-300)
-    r2 = (F @ theta) ** 2
-    return float(-0.5 * (len(Z) * np.log(np.mean(r2 / g)) + np.sum(np.log(g))))
 
 
 def regression_error(X: np.ndarray, Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,7 +1,7 @@
 """From a support to a law: coefficients by distance, standard errors, and how far the points are.
 
-For a law p = F theta with few terms, the Sampson distance of a point is p / sqrt(g), g = sum_i sigma_i^2 (d_i p)^2; the geometric
-distance is that of its foot point, the nearest point of {p = 0} in units of the noise. Foot points come from
+For a law p = F theta with few terms, the Sampson distance of a point is p / sqrt(g), g = sum_i sigma_i^2 (d_i p)^2; the
+geometric distance is that of its foot point, the nearest point of {p = 0} in units of the noise. Foot points come from
 
     f <- z - lambda sigma^2 grad p(f),      lambda = (p(f) + grad p(f)' (z - f)) / sum_i sigma_i^2 (d_i p(f))^2,
 

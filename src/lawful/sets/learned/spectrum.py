@@ -6,12 +6,12 @@ For terms F with gradients dF and noise of standard deviation sigma_i in variabl
 
 the mean squared distance of the points from {p = 0} in units of the noise, to first order: about 1 for a law, more for any
 other polynomial, whatever the basis. Terms without noise (the constant, products of inputs) are regressed out of F. The
-eigenvalues of M theta = mu N theta come from the singular values of F_c R^-1 with R'R = N from a QR factorisation, so that clean
-data are not squared.
+eigenvalues of M theta = mu N theta come from the singular values of F_c R^-1 with R'R = N from a QR factorisation, so that
+clean data are not squared.
 
-A law's mu scatters by sqrt((3 kappa - 1) / n), kappa = mean(g^2) / mean(g)^2, g = sum_i sigma_i^2 (d_i p)^2, and exceeds 1 by more
-than z times that only if it is no law. *Capacity guard*: a cloud whose columns were shuffled obeys no law; if terms of this degree
-fit it nearly as well, they would fit anything at this noise, and the degree is refused.
+A law's mu scatters by sqrt((3 kappa - 1) / n), kappa = mean(g^2) / mean(g)^2, g = sum_i sigma_i^2 (d_i p)^2, and exceeds 1 by
+more than z times that only if it is no law. *Capacity guard*: a cloud whose columns were shuffled obeys no law; if terms of
+this degree fit it nearly as well, they would fit anything at this noise, and the degree is refused.
 """
 
 from __future__ import annotations

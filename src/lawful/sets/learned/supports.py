@@ -1,15 +1,16 @@
 """Which few terms make a law.
 
-*One law*: backward elimination. With theta the best coefficients on a support S and B = M - mu N, leaving out term j costs about
-theta_j^2 / (B^+)_jj; the cheapest term goes, theta is computed anew, and the support of least
+*One law*: backward elimination. With theta the best coefficients on a support S and B = M - mu N, leaving out term j costs
+about theta_j^2 / (B^+)_jj; the cheapest term goes, theta is computed anew, and the support of least
 
     n mu_S + (log n + 2 log p) |S|          (extended BIC: p terms to choose from)
 
-is kept. *Several laws*: all supports of at most 5 terms, in uncentred variables, because centring destroys sparsity. A support
-S holds a law when M_S - tau N_S is not positive definite; with all but two of its terms eliminated once (a Schur complement), the
-sign of 2 x 2 determinants decides for all pairs that complete it, so that a million supports take a second. A law counts only
-if it is *functionally independent* of those found before: at points moved onto them, the part of its gradient outside the
-span of theirs has more than 2 % of its length, root mean square. Multiples and consequences of any degree have none.
+is kept. *Several laws*: all supports of at most 5 terms, in uncentred variables, because centring destroys sparsity. A
+support S holds a law when M_S - tau N_S is not positive definite; with all but two of its terms eliminated once (a Schur
+complement), the sign of 2 x 2 determinants decides for all pairs that complete it, so that a million supports take a second.
+A law counts only if it is *functionally independent* of those found before: at points moved onto them, the part of its
+gradient outside the span of theirs has more than 2 % of its length, root mean square. Multiples and consequences of any
+degree have none.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def pivots(theta: np.ndarray) -> list[int]:
 
 
 def candidates(M: np.ndarray, N: np.ndarray, tau: float, size: int) -> np.ndarray:
-    """(m, size) supports of this size on which M - tau N is not positive definite, although it is without their last two terms."""
+    """(m, size) supports of this size on which M - tau N is not positive definite, although it is but for the last two."""
     A = M - tau * N
     scale = np.sqrt(np.maximum(np.diag(A), 0.0))
     usable = np.flatnonzero(scale > 0)  # a term that is within the noise of 0 is no part of a law
@@ -117,7 +118,7 @@ def candidates(M: np.ndarray, N: np.ndarray, tau: float, size: int) -> np.ndarra
 
 
 def laws_of(supports: np.ndarray, M: np.ndarray, N: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """mu (m,), theta (m, k) and its standard errors (m, k) for many supports (m, k) at once: 1/mu is an eigenvalue of N in M."""
+    """mu (m,), theta (m, k) and standard errors (m, k) for many supports (m, k) at once: 1/mu is an eigenvalue of N in M."""
     pick = supports[:, :, None], supports[:, None, :]
     # A hundredth of the smallest noise that moments can show: clean laws leave M singular up to rounding.
     L = np.linalg.cholesky(M[pick] + 0.01 * FLOOR**2 * np.diag(M)[supports][:, :, None] * np.eye(supports.shape[1]))
@@ -147,7 +148,7 @@ def without_supersets(supports: np.ndarray, minimal: list[np.ndarray], p: int) -
 
 
 def learned_numbers(theta: np.ndarray, error: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """(m,) how many numbers laws theta (m, k) had to learn: a coefficient that is sharply +-1 times another one is not learned."""
+    """(m,) how many numbers laws theta (m, k) had to learn: one that is sharply +-1 times another one is not learned."""
     b, e = np.abs(theta * factors), error / np.maximum(np.abs(theta), 1e-300)
     ratio = b[:, :, None] / np.maximum(b[:, None, :], 1e-300)
     unsure = ratio * np.hypot(e[:, :, None], e[:, None, :])
@@ -167,7 +168,7 @@ def off_span(
     own = law_at(lib, theta, points)[1] * spread
     others = np.stack([law_at(a, t, points)[1] for a, t in accepted], axis=1) * spread
     others /= np.maximum(np.linalg.norm(others, axis=2, keepdims=True), 1e-300)
-    U, s, Vt = np.linalg.svd(others, full_matrices=False)
+    _, s, Vt = np.linalg.svd(others, full_matrices=False)
     Vt = Vt * (s > 1e-8 * np.maximum(s[:, :1], 1e-300))[:, :, None]
     inside = np.einsum("nkd,nd->nk", Vt, own)
     rest = own - np.einsum("nkd,nk->nd", Vt, inside)

@@ -22,10 +22,11 @@ class LearnedLaw:
     """One learned equation and what speaks for it.
 
     `coefficients` and `std` belong to `terms`, all on one side: sum of coefficient times term = 0; the leading term has
-    coefficient 1 and no error. `misfit` is the mean squared distance of the points from the law in units of the noise, 1 for a
-    law; `held_out` the same on rows that the coefficients had not seen, `shuffled` on data whose columns were shuffled, where there
-    is no law. `distance` is the root mean square distance in the units of the outputs, `noise` what the noise alone would make of
-    it. `z` is the smallest coefficient in standard errors. `simple` has the simplest coefficients within two standard errors.
+    coefficient 1 and no error. `misfit` is the mean squared distance of the points from the law in units of the noise, 1 for
+    a law; `held_out` the same on rows that the coefficients had not seen, `shuffled` on data whose columns were shuffled,
+    where there is no law. `distance` is the root mean square distance in the units of the outputs, `noise` what the noise
+    alone would make of it. `z` is the smallest coefficient in standard errors. `simple` has the simplest coefficients within
+    two standard errors.
     """
 
     equation: str
@@ -49,9 +50,9 @@ class LearnedLaw:
     def sentence(self) -> str:
         ratio = np.sqrt(self.misfit)
         return (
-            f"{self.equation}: points are {self.distance:.2g} from it, {ratio:.2f} times what noise of {self.noise:.2g} makes of "
-            f"a law ({np.sqrt(self.held_out):.2f} on rows not used for the coefficients), and {np.sqrt(self.shuffled):.3g} times "
-            f"after shuffling the columns; its weakest coefficient is {self.z:.3g} standard errors from 0"
+            f"{self.equation}: points are {self.distance:.2g} from it, {ratio:.2f} times the noise of {self.noise:.2g} "
+            f"({np.sqrt(self.held_out):.2f} times on rows not used for the coefficients, {np.sqrt(self.shuffled):.3g} times "
+            f"after shuffling the columns); its weakest coefficient is {self.z:.3g} standard errors from 0"
         )
 
 
