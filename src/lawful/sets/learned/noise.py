@@ -2,9 +2,10 @@
 
 *Plateau.* s(d) is the held-out root mean square distance of the points from the best law of degree d, in units of a supposed
 noise; s(0) is the smallest spread of a column. Where a law is found, s falls to the noise and stays there: the first degree
-with s(d-1) >= 3 s(d) and no further fall at d + 1 beyond chance (or by half after a fall by 30) gives sigma = s(d). Two
-shapes of noise are tried, in proportion to the spread of each output, and equal in all. The one that finds more laws is
-taken, then the one with fewer terms, then the one under which the distances are more likely.
+with s(d-1) >= 3 s(d) (10 s(d) for d = 1: outputs that go together are common) and no further fall at d + 1 beyond chance (or
+by half after a fall by 30) gives sigma = s(d). Two shapes of noise are tried, in proportion to the spread of each output, and
+equal in all. The one that finds more laws is taken, then the one with fewer terms, then the one under which the distances are
+more likely.
 
 *Regression.* The leave-one-out error of a regression of the outputs on the inputs is noise and bias together, so that it bounds
 the noise from above: a plateau well above it is no noise, but a correlation.
@@ -21,6 +22,7 @@ from lawful.sets.learned.features import library
 from lawful.sets.learned.spectrum import of_moments, prepared
 
 FALL = 3.0  # a law is so many times nearer than the best of the degree before
+FALL_LINEAR = 10.0  # the same for degree 1: correlated outputs are no law
 DEEP = 30.0  # after such a fall a small one is nothing: multiples of a law, where a factor is near 0
 CLEAN = 1e-7  # of an output: rounding
 FOLDS = 5
@@ -106,7 +108,7 @@ def _fall(
         s, after = nexts[degree], nexts[degree + 1]
         if not np.isfinite(s):
             return None
-        if before >= FALL * s and after >= (0.5 if before >= DEEP * s else slack) * s:
+        if before >= (FALL_LINEAR if degree == 1 else FALL) * s and after >= (0.5 if before >= DEEP * s else slack) * s:
             return degree, s
         before = min(before, s)
     return None

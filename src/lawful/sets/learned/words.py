@@ -100,9 +100,10 @@ def law_in_words(
 def whole_numbers(a: np.ndarray, covariance: np.ndarray, lead: int) -> np.ndarray:
     """Coefficients that are known to 0.05 and, taken together, agree with whole numbers become those; the others follow.
 
-    Together: the squared distance from the whole numbers, in the inverse covariance, is no rarer than 1 in 20. The others are
+    Together: the squared distance from the whole numbers, in the inverse covariance, is no rarer than 1 in 100; 1e-7 is rounding. The others are
     moved to their conditional mean.
     """
+    covariance = covariance + 1e-14 * np.eye(len(a))
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     goal = np.round(a)
     snapped = [j for j in range(len(a)) if j != lead and 0 < std[j] <= SHARP and goal[j] != 0 and abs(goal[j]) <= LARGEST]
@@ -111,7 +112,7 @@ def whole_numbers(a: np.ndarray, covariance: np.ndarray, lead: int) -> np.ndarra
         inner = covariance[np.ix_(snapped, snapped)]
         off = (goal - a)[snapped]
         pull = np.linalg.lstsq(inner, off, rcond=1e-10)[0]
-        if off @ pull <= chi2.ppf(0.95, len(snapped)):
+        if off @ pull <= chi2.ppf(0.99, len(snapped)):
             moved = a + covariance[:, snapped] @ pull
             moved[snapped] = goal[snapped]
             moved[lead] = 1.0
