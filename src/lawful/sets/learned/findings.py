@@ -159,7 +159,7 @@ class Search:
     # ------------------------------------------------------------------ supports
 
     def _small_supports(self, degree: int, out: Findings, most: int) -> None:
-        """Laws of few terms, chosen anew from all up to this degree: those with the fewest learned numbers first."""
+        """Laws of few terms, chosen anew from all up to this degree: fewest learned numbers first, then lowest degrees."""
         lib = library(self.Z, degree, self.sigma, self.functions, constant=True)
         visible = floored(self.Z, self.sigma)
         M, N = moments(lib, self.Z, visible)
@@ -180,7 +180,7 @@ class Search:
             some, mu = some[good], mu[good]
             free = learned_numbers(theta[good], error[good], factors[some])
             minimal.append(some)
-            ranks = zip(free.tolist(), degrees[some].max(axis=1, initial=0).tolist(), [size] * len(some), mu.tolist())
+            ranks = zip(free.tolist(), degrees[some].sum(axis=1).tolist(), [size] * len(some), mu.tolist())
             pool += [(rank, lib.subset(s)) for rank, s in zip(ranks, some.tolist())]
         out.laws = []
         for _, part in sorted(pool, key=lambda item: item[0]):
@@ -191,7 +191,7 @@ class Search:
     def _rank(self, law: Found) -> tuple[int, int, int, float]:
         error = np.sqrt(np.diag(law.fit.covariance))
         free = learned_numbers(law.theta[None], error[None], law.lib.factors()[None])
-        return int(free[0]), law.degree, len(law.lib), law.fit.mu
+        return int(free[0]), sum(law.lib.degree(j) for j in range(len(law.lib))), len(law.lib), law.fit.mu
 
     def _holds(self, lib: Library) -> bool:
         theta = sampson(lib, self.few, self.sigma, steps=2)
@@ -215,7 +215,23 @@ class Search:
             allowed = [j for j in range(len(lib)) if j == pivot or j not in chosen]
             support, _, _ = eliminate(M, N, len(part.Z), allowed)
             if part._speaks(lib, support):
-                self._accept(self._widened(lib.subset(support), columns), degree, out)
+                short = part._trimmed(lib.subset(support), np.log(len(part.Z)) + 2 * np.log(len(lib)))
+                self._accept(self._widened(short, columns), degree, out)
+
+    def _trimmed(self, lib: Library, price: float) -> Library:
+        """Without terms that are not worth their price when distances, not moments, decide."""
+        fit = geometric(lib, sampson(lib, self.Z, self.sigma), self.Z, self.sigma)
+        while len(lib) > 2:
+            strength = np.abs(fit.theta) / np.sqrt(np.maximum(np.diag(fit.covariance), 1e-300))
+            rest = [j for j in range(len(lib)) if j != int(np.argmin(strength))]
+            shorter = lib.subset(rest)
+            if not self._speaks(shorter, range(len(shorter))):
+                break
+            trial = geometric(shorter, sampson(shorter, self.Z, self.sigma), self.Z, self.sigma)
+            if np.sum(trial.distance**2) - np.sum(fit.distance**2) > price:
+                break
+            lib, fit = shorter, trial
+        return lib
 
     def _widened(self, lib: Library, columns: list[int]) -> Library:
         """Terms over some of the columns as terms over all of them."""

@@ -5,12 +5,12 @@ about theta_j^2 / (B^+)_jj; the cheapest term goes, theta is computed anew, and 
 
     n mu_S + (log n + 2 log p) |S|          (extended BIC: p terms to choose from)
 
-is kept. *Several laws*: all supports of at most 5 terms, in uncentred variables, because centring destroys sparsity. A
-support S holds a law when M_S - tau N_S is not positive definite; with all but two of its terms eliminated once (a Schur
-complement), the sign of 2 x 2 determinants decides for all pairs that complete it, so that a million supports take a second.
-A law counts only if it is *functionally independent* of those found before: at points moved onto them, the part of its
-gradient outside the span of theirs has more than 2 % of its length, root mean square. Multiples and consequences of any
-degree have none.
+is kept; terms that are not worth that price when distances decide (`findings.py`) go as well. *Several laws*: all supports of
+at most 5 terms, in uncentred variables, because centring destroys sparsity. A support S holds a law when M_S - tau N_S is not
+positive definite; with all but two of its terms eliminated once (a Schur complement), the sign of 2 x 2 determinants decides
+for all pairs that complete it, so that a million supports take a second. A law counts only if it is *functionally
+independent* of those found before: at points moved onto them, the part of its gradient outside the span of theirs has more
+than 2 % of its length, root mean square. Multiples and consequences of any degree have none.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def law_in_words(
     found: Found, Z: np.ndarray, sigma: np.ndarray, n_outputs: int, names: Sequence[str], tidy: bool
 ) -> LearnedLaw:
     """`found` over the columns of Z, which are called `names`."""
-    order = sorted(range(len(found.lib)), key=lambda j: -found.lib.degree(j))
+    order = sorted(range(len(found.lib)), key=lambda j: -found.lib.degree(j))  # the highest first
     lib, theta, spread = found.lib.subset(order), found.theta[order], found.fit.covariance[np.ix_(order, order)]
     b, covariance = theta * lib.factors(), spread * np.outer(lib.factors(), lib.factors())
     speaks = np.array([any(i < n_outputs for i in lib.variables(j)) for j in range(len(lib))])
@@ -100,8 +100,8 @@ def law_in_words(
 def whole_numbers(a: np.ndarray, covariance: np.ndarray, lead: int) -> np.ndarray:
     """Coefficients that are known to 0.05 and, taken together, agree with whole numbers become those; the others follow.
 
-    Together: the squared distance from the whole numbers, in the inverse covariance, is no rarer than 1 in 100; 1e-7 is rounding. The others are
-    moved to their conditional mean.
+    Together: the squared distance from the whole numbers, in the inverse covariance, is no rarer than 1 in 100; 1e-7 is
+    rounding. The others are moved to their conditional mean.
     """
     covariance = covariance + 1e-14 * np.eye(len(a))
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -153,6 +153,7 @@ def _simplest(x: float, within: float) -> float:
 
 def _equation(a: np.ndarray, texts: Sequence[str], speaks: np.ndarray) -> str:
     """Terms about outputs on the left, the others on the right."""
+    a = a * np.sign(a[np.argmax(speaks)])  # the first one has a plus
     left = _sum([(x, t) for x, t, s in zip(a, texts, speaks) if s])
     right = _sum([(-x, t) for x, t, s in zip(a, texts, speaks) if not s])
     return f"{left} = {right}"
