@@ -1,11 +1,14 @@
 """Laws learned from data: does `LearnedEquations` find the right ones, and nothing where there is nothing?
 
-    python benchmarks/discover.py [--draws 40] [--controls 200] [--seed 10000] [--data FOLDER]      (FOLDER holds distillation/)
+    python benchmarks/discover.py [--draws 40] [--controls 200] [--seed 10000] [--data FOLDER]
+
+FOLDER holds distillation/ and sarcos/; without it parts of 5 and all of 4 are left out.
 
 1. Single laws: support exactly right, and the error of the coefficients, |th/|th| - th*/|th*||, with the noise given and not.
 2. Clouds without a law: how often one is found, and how often a degree is refused.
 3. The regressor with the learned law beside the one with the true law and the one without.
 4. The distillation column, inputs included: which of the listed laws come out verbatim, and whether the others follow.
+5. `LocalTangent` beside the nearest point of the cloud: held-out distance, on a noisy Swiss roll and on the torques of Sarcos.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial import cKDTree
 
-from lawful import ConstrainedRegressor, Equations, LearnedEquations, Reals, discover
-from lawful.datasets import load_distillation, make_curve
+from lawful import ConstrainedRegressor, Equations, LearnedEquations, LocalTangent, Reals, discover
+from lawful.datasets import load_distillation, load_sarcos, make_curve
 
 TILT = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
 LISTED = {  # the laws of the column without y5, which is zero, and the reflux ratio
@@ -211,16 +215,53 @@ def distillation(data, seed):
             print(f"      {law}")
 
 
+def swiss_roll(rng, n):
+    u = 1.5 * np.pi * (1 + 2 * rng.uniform(size=n))
+    return np.c_[u * np.cos(u), 21 * rng.uniform(size=n), u * np.sin(u)]
+
+
+def surface(name, cloud, test):
+    """Root mean square distance of held-out points from what they are projected to, in units of the spread."""
+    unit = cloud.std(axis=0)
+    start = time.perf_counter()
+    C = LocalTangent().fit(cloud)
+    middle = time.perf_counter()
+    off = np.sqrt(np.mean(((C.nearest(test) - test) / unit) ** 2))
+    took = time.perf_counter() - middle
+    nearest = cloud[cKDTree(cloud / unit).query(test / unit)[1]]
+    rival = np.sqrt(np.mean(((nearest - test) / unit) ** 2))
+    print(
+        f"  {name:<34}dimension {C.dimension_}, {off:.4f} against {rival:.4f}: {off / rival:.2f}"
+        f"   (fit {middle - start:.1f} s, {len(test)} rows {took:.1f} s)",
+        flush=True,
+    )
+
+
+def surfaces(seed, data):
+    print(
+        "\nLocalTangent, distance of held-out points (without noise) from their projection; nearest point of the cloud; ratio"
+    )
+    for n, noise in ((500, 0.5), (1000, 0.3), (2000, 0.5)):
+        rng = np.random.default_rng(seed)
+        cloud = swiss_roll(rng, n)
+        surface(f"Swiss roll, {n} points, noise {noise}", cloud + noise * rng.standard_normal((n, 3)), swiss_roll(rng, 1000))
+    if data:
+        Y = load_sarcos(data).Y
+        rows = np.random.default_rng(seed).permutation(len(Y))
+        surface("Sarcos, 2000 torques", Y[rows[:2000]], Y[rows[2000:2500]])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--controls", type=int, default=200)
     parser.add_argument("--seed", type=int, default=10_000)
-    parser.add_argument("--data", help="folder that holds distillation/")
+    parser.add_argument("--data", help="folder that holds distillation/ and sarcos/")
     options = parser.parse_args()
     single(options.draws, options.seed)
     controls(options.controls, options.seed)
     regression(max(options.draws // 2, 1), options.seed)
+    surfaces(options.seed, options.data)
     if options.data:
         distillation(load_distillation(Path(options.data) / "distillation"), options.seed)
 

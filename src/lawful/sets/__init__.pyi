@@ -7,6 +7,7 @@ from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.equations import Equations
 from lawful.sets.learned.equations import LearnedEquations
 from lawful.sets.learned.table import LawTable, discover
+from lawful.sets.learned.tangent import LocalTangent
 from lawful.sets.learned.words import LearnedLaw
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.rankings import Rankings
@@ -26,6 +27,7 @@ __all__ = [
     "LawTable",
     "LearnedEquations",
     "LearnedLaw",
+    "LocalTangent",
     "Penalized",
     "PointCloud",
     "PositiveSemidefinite",
