@@ -5,6 +5,7 @@ from lawful.sets.base import ConstraintSet
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.equations import Equations
+from lawful.sets.learned.density import KernelSet
 from lawful.sets.learned.equations import LearnedEquations
 from lawful.sets.learned.table import LawTable, discover
 from lawful.sets.learned.tangent import LocalTangent
@@ -24,6 +25,7 @@ __all__ = [
     "Equations",
     "Inflated",
     "Intersection",
+    "KernelSet",
     "LawTable",
     "LearnedEquations",
     "LearnedLaw",
