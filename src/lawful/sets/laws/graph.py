@@ -101,14 +101,15 @@ class Graph:
         op, *arguments = key
         if op in VARIABLES:
             return int(op == "y"), True, False
+        if op in ("mul", "gmul"):  # most of all nodes
+            _, a, b = key
+            return self.degree[a] + self.degree[b], self.total[a] and self.total[b], self.singular[a] or self.singular[b]
         children = self.arguments(key)
         degrees = [self.degree[i] for i in children]
         total = all(self.total[i] for i in children)
         singular = any(self.singular[i] for i in children)
         if op == "sum":
             return max(degrees, default=0), total, singular
-        if op in ("mul", "gmul"):
-            return sum(degrees), total, singular
         if op == "pow":
             return degrees[0] * arguments[1], total, singular
         degree = MAX_DEGREE if max(degrees) else 0
@@ -184,6 +185,10 @@ class Graph:
 
     def _product(self, powers: dict[int, int]) -> int:
         """One node, a balanced tree in a fixed order: a*b is b*a."""
+        if len(powers) == 2:
+            (a, k), (b, n) = powers.items()
+            if k == n == 1:
+                return self._pair(a, b)
         if max(powers.values()) > MAX_NODES:
             raise LawError(f"has an exponent beyond {MAX_NODES}")
         level = [i if k == 1 else self.node("pow", i, k) for i, k in sorted(powers.items())]
