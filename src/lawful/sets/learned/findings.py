@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import comb
 
 import numpy as np
 
@@ -34,6 +35,7 @@ MAX_ROWS = 3000  # rows that the search looks at
 CONSTANT = 3.0  # a column that moves less than so many times its noise is constant
 SMALL = 1e-3  # of the largest term: no term at all
 ROWS_PER_TERM = 4
+MAX_SUPPORTS = 50_000_000  # of one size
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,9 @@ class Search:
         pool: list[tuple[tuple[int, int, int, float], Library]] = [(self._rank(law), law.lib) for law in out.laws]
         minimal: list[np.ndarray] = []
         for size in range(2, self.max_terms + 1):
+            if comb(len(lib), size) > MAX_SUPPORTS:
+                out.remarks.append(f"degree {degree}: {len(lib)} terms are too many to try all supports of {size}")
+                break
             some = candidates(M, N, tau, size)
             some = without_supersets(some[speaks[some].any(axis=1)], minimal, len(lib))
             if len(some) == 0:
