@@ -370,5 +370,25 @@ def test_a_multiple_of_a_law_is_no_second_law():
     assert len(Search(wide, np.full(3, 0.005), 3).run([1, 2, 3], stop=False).laws) == 1
 
 
+def test_a_common_factor_is_no_part_of_a_law():
+    """A noise that is a little too small lets a multiple of the law pass; what is reported is the law, or nothing."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        t = rng.uniform(0, 2 * np.pi, 200)
+        Y = np.c_[np.cos(t), np.sin(t)] + 0.03 * (1 + (t > 3))[:, None] * rng.standard_normal((200, 2))
+        for law in LearnedEquations(noise=0.045).fit(Y).laws_:
+            assert set(law.terms) == {"y1**2", "y2**2", "1"}
+    lib = library(np.ones((3, 2)), 3, np.zeros(2)).subset([2, 5])  # y1**2, y1**3
+    assert [lib.without_common_factor().text(j, ["y1", "y2"]) for j in range(2)] == ["1", "y1"]
+
+
+def test_a_single_output_that_the_inputs_give():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, (200, 2))
+    Y = X[:, :1] * X[:, 1:] + 0.01 * rng.standard_normal((200, 1))
+    for noise in (0.01, None):
+        assert LearnedEquations(noise=noise, x_dependent=True).fit(Y, X).equations_ == ["y1 = x1*x2"]
+
+
 def test_names_are_public():
     assert {"LearnedEquations", "discover"} <= set(lawful.__all__)

@@ -46,6 +46,14 @@ class Library:
     def degree(self, j: int) -> int:
         return sum(power for _, power in self.terms[j])
 
+    def without_common_factor(self) -> Library:
+        """A sum of terms that all have a factor z_i is z_i times a shorter law; this is that law."""
+        shared = set.intersection(*({a for a, _ in term} for term in self.terms)) if self.terms else set()
+        if not shared:
+            return self
+        terms = tuple(tuple((a, p - (a in shared)) for a, p in term if p > (a in shared)) for term in self.terms)
+        return Library(self.atoms, terms, self.origin, self.unit).without_common_factor()
+
     def evaluate(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values (n, p) and gradients (n, p, D) in the units u: the gradient is in v."""
         n, D = Z.shape

@@ -28,6 +28,7 @@ from lawful.sets.learned.supports import (
     moments,
     off_span,
     pivots,
+    price_of_a_term,
     without_supersets,
 )
 
@@ -36,6 +37,7 @@ CONSTANT = 3.0  # a column that moves less than so many times its noise is const
 SMALL = 1e-3  # of the largest term: no term at all
 ROWS_PER_TERM = 4
 MAX_SUPPORTS = 50_000_000  # of one size
+FINALISTS = 5  # supports of each size that are compared by distance
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ class Search:
             out.remarks.append(f"degree {degree} has {len(lib)} terms, too many for {len(self.Z)} complete rows")
             return False
         seen = spectrum(lib, part.Z, part.sigma, 4 * len(spare))
-        if seen.count == 0:
+        count = seen.count
+        if count == 0 and not out.laws and len(seen.mu) and seen.mu[0] <= 1 + WIDER * (seen.limit[0] - 1):
+            count = 1  # nearly: better a law whose noise was thought a little too small than its multiple of a higher degree
+        if count == 0:
             out.remarks.append(f"degree {degree}: no law within the noise")
             return True
         able, smallest = capacity(part.Z, degree, part.sigma, self.functions, float(seen.limit[0]), self.rng)
@@ -139,10 +144,12 @@ class Search:
             out.remarks.append(f"degree {degree}: the law of one half of the rows does not hold on the other")
             return True
         before = len(out.laws)
-        if before or seen.count > 1:
+        if before or count > 1:
             self._small_supports(degree, out, most)
-        if len(out.laws) - before < min(seen.count, most - before):
-            self._long_laws(degree, seen.count - (len(out.laws) - before), out, most)
+        else:
+            self._single(degree, out)
+        if len(out.laws) - before < min(count, most - before):
+            self._long_laws(degree, count - (len(out.laws) - before), out, most)
         if len(out.laws) == before:
             out.remarks.append(f"degree {degree}: laws are there, but none with few terms that is independent")
         return True
@@ -159,6 +166,27 @@ class Search:
         return [i for i in range(self.Z.shape[1]) if i not in gone]
 
     # ------------------------------------------------------------------ supports
+
+    def _single(self, degree: int, out: Findings) -> None:
+        """One law and no other: the best by extended BIC of elimination and of all supports of few terms."""
+        lib = library(self.Z, degree, self.sigma, self.functions, constant=True)
+        M, N = moments(lib, self.Z, floored(self.Z, self.sigma))
+        n, price = len(self.Z), price_of_a_term(len(self.Z), len(lib))
+        tried = [eliminate(M, N, n, list(range(len(lib))))[0]]
+        for size in range(2, self.max_terms + 1):
+            if comb(len(lib), size) <= MAX_SUPPORTS:
+                some = candidates(M, N, 1 + Z_COUNT * np.sqrt(8 / n), size)
+                some = some[[self._speaks(lib, s) for s in some]]
+                tried += some[np.argsort(laws_of(some, M, N, n)[0])[:FINALISTS]].tolist() if len(some) else []
+
+        def cost(part: Library) -> float:
+            distance = feet(part, sampson(part, self.Z, self.sigma), self.Z, self.sigma)[1]
+            return float(np.sum(distance**2)) + price * len(part)
+
+        parts = sorted((lib.subset(support) for support in tried if self._speaks(lib, support)), key=cost)
+        short = [self._trimmed(part, price) for part in parts[:2]]
+        if short:
+            self._accept(min(short, key=cost), degree, out, WIDER)
 
     def _small_supports(self, degree: int, out: Findings, most: int) -> None:
         """Laws of few terms, chosen anew from all up to this degree: fewest learned numbers first, then lowest degrees."""
@@ -182,8 +210,9 @@ class Search:
             good = (mu <= tau) & (np.abs(theta).min(axis=1) >= SMALL * np.abs(theta).max(axis=1))
             if np.any(visible > self.sigma):  # what looks like a law in squares need not be one
                 good[good] = [self._holds(lib.subset(s)) for s in some[good]]
-            some, mu = some[good], mu[good]
-            free = learned_numbers(theta[good], error[good], factors[some])
+            good &= [not set.intersection(*(lib.variables(j) for j in s)) for s in some]
+            some, mu, theta, error = some[good], mu[good], theta[good], error[good]
+            free = learned_numbers(theta, error, factors[some])
             minimal.append(some)
             ranks = zip(free.tolist(), degrees[some].sum(axis=1).tolist(), [size] * len(some), mu.tolist())
             pool += [(rank, lib.subset(s)) for rank, s in zip(ranks, some.tolist())]
@@ -220,8 +249,8 @@ class Search:
             allowed = [j for j in range(len(lib)) if j == pivot or j not in chosen]
             support, _, _ = eliminate(M, N, len(part.Z), allowed)
             if part._speaks(lib, support):
-                short = part._trimmed(lib.subset(support), np.log(len(part.Z)) + 2 * np.log(len(lib)))
-                self._accept(self._widened(short, columns), degree, out)
+                short = part._trimmed(lib.subset(support), price_of_a_term(len(part.Z), len(lib)))
+                self._accept(self._widened(short, columns), degree, out, WIDER)
 
     def _trimmed(self, lib: Library, price: float) -> Library:
         """Without terms that are not worth their price when distances, not moments, decide."""
@@ -233,7 +262,7 @@ class Search:
             if not self._speaks(shorter, range(len(shorter))):
                 break
             trial = geometric(shorter, sampson(shorter, self.Z, self.sigma), self.Z, self.sigma)
-            if np.sum(trial.distance**2) - np.sum(fit.distance**2) > price:
+            if np.sum(trial.distance**2) - np.sum(fit.distance**2) > price * max(fit.mu, 1.0):
                 break
             lib, fit = shorter, trial
         return lib
@@ -248,8 +277,11 @@ class Search:
 
     # ------------------------------------------------------------------ a law
 
-    def _accept(self, lib: Library, degree: int, out: Findings) -> bool:
+    def _accept(self, lib: Library, degree: int, out: Findings, slack: float = 1.0) -> bool:
         """Fit the law of these terms and keep it if it holds, halves included, and says anything new."""
+        lib = lib.without_common_factor()
+        if not self._speaks(lib, range(len(lib))):
+            return False
         known = [(law.lib, law.theta) for law in out.laws]
         theta = sampson(lib, self.few, self.sigma, steps=2)
         if np.abs(theta).min() < SMALL * np.abs(theta).max():
@@ -257,8 +289,8 @@ class Search:
         if off_span(lib, theta, known, self.few, self.sigma) <= INDEPENDENT:
             return False
         theta = sampson(lib, self.Z, self.sigma)
-        largest = self._limit(lib, theta)
-        wide = 1 + WIDER * (largest - 1)
+        usual = self._limit(lib, theta)
+        largest, wide = 1 + slack * (usual - 1), 1 + WIDER * (usual - 1)
         if np.mean(feet(lib, theta, self.Z, self.sigma)[1] ** 2) > largest:
             return False
         held_out = self._held_out(lib)
