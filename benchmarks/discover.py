@@ -231,7 +231,7 @@ def surface(name, cloud, test):
     nearest = cloud[cKDTree(cloud / unit).query(test / unit)[1]]
     rival = np.sqrt(np.mean(((nearest - test) / unit) ** 2))
     print(
-        f"  {name:<34}dimension {C.dimension_}, {off:.4f} against {rival:.4f}: {off / rival:.2f}"
+        f"  {name:<36}dimension {C.dimension_}, {off:.4f} against {rival:.4f}: {off / rival:.2f}"
         f"   (fit {middle - start:.1f} s, {len(test)} rows {took:.1f} s)",
         flush=True,
     )
