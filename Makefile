@@ -87,6 +87,7 @@ bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are no
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/laws.py --quick
 	$(RUN) benchmarks/metrics.py --data "$(DATA)"
 	$(RUN) benchmarks/distillation.py --data "$(DATA)"
+	$(RUN) benchmarks/discover.py --data "$(DATA)"
 	$(RUN) -m pip install --quiet --editable ".[bench]"
 	$(RUN) benchmarks/selection.py
 	$(RUN) benchmarks/regress.py --part suite heavy speed --data "$(DATA)"

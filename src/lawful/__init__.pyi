@@ -36,6 +36,9 @@ from lawful.sets import (
     Equations,
     Inflated,
     Intersection,
+    KernelSet,
+    LearnedEquations,
+    LocalTangent,
     Penalized,
     PointCloud,
     PositiveSemidefinite,
@@ -47,6 +50,7 @@ from lawful.sets import (
     Sphere,
     Stiefel,
     Union,
+    discover,
 )
 from lawful.surrogates import KernelRidge, Portfolio
 from lawful.tasks import stack_tasks
@@ -73,6 +77,9 @@ __all__ = [
     "Inflated",
     "Intersection",
     "KernelRidge",
+    "KernelSet",
+    "LearnedEquations",
+    "LocalTangent",
     "Logistic",
     "Mixed",
     "ModelFileError",
@@ -98,6 +105,7 @@ __all__ = [
     "datasets",
     "decoders",
     "diagnosis",
+    "discover",
     "doctor",
     "estimators",
     "kernels",

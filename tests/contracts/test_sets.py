@@ -17,6 +17,8 @@ from lawful._array import to_numpy
 from lawful.sets.algebra import Intersection, Product, Union
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
+from lawful.sets.learned.density import KernelSet
+from lawful.sets.learned.tangent import LocalTangent
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.round import Ball, Ellipsoid, Sphere
 from lawful.sets.simplex import Simplex
@@ -50,6 +52,9 @@ SETS = {
     "psd": (PositiveSemidefinite(), 9),
     "psd packed": (PositiveSemidefinite(packed=True, floor=0.1), 6),
     "cloud": (PointCloud(CLOUD), 3),
+    "surface of a cloud": (LocalTangent(CLOUD, dimension=2, neighbours=10), 3),
+    "density of a cloud": (KernelSet(CLOUD), 3),
+    "curve of a cloud": (LocalTangent(CLOUD, dimension=1, neighbours=6), 3),
     "product": (Product([(Sphere(), [3, 1]), (Simplex(), [0, 4])]), 5),
     "product of affine": (Product([(Affine([1.0, 1.0], 1.0), [2, 0]), (Box(0.0, 1.0), [1])]), 3),
     "product of round": (Product([(Ball(), [2, 0]), (Sphere(), [3, 1])]), 4),

@@ -60,7 +60,7 @@ def project(
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or len(X) != len(p):
             raise ValueError(f"project: X has shape {X.shape}, but there are {len(p)} points; give one row of inputs each")
-    if getattr(constraint, "n_tasks_", None) == p.shape[1] and frame_names is None:
+    if getattr(constraint, "n_tasks_", None) == p.shape[1] and frame_names in (None, getattr(constraint, "outputs_", None)):
         C = constraint
     else:
         C = _kept(constraint, p, X, frame_names) or clone(constraint).fit(p, X, outputs=frame_names, inputs=names)

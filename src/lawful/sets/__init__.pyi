@@ -5,6 +5,11 @@ from lawful.sets.base import ConstraintSet
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.equations import Equations
+from lawful.sets.learned.density import KernelSet
+from lawful.sets.learned.equations import LearnedEquations
+from lawful.sets.learned.table import LawTable, discover
+from lawful.sets.learned.tangent import LocalTangent
+from lawful.sets.learned.words import LearnedLaw
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.rankings import Rankings
 from lawful.sets.relaxed import Inflated, Penalized
@@ -20,6 +25,11 @@ __all__ = [
     "Equations",
     "Inflated",
     "Intersection",
+    "KernelSet",
+    "LawTable",
+    "LearnedEquations",
+    "LearnedLaw",
+    "LocalTangent",
     "Penalized",
     "PointCloud",
     "PositiveSemidefinite",
@@ -31,4 +41,5 @@ __all__ = [
     "Sphere",
     "Stiefel",
     "Union",
+    "discover",
 ]

@@ -29,7 +29,7 @@ __all__ = ["Member", "likely_members"]
 ROWS = 1500  # to tune on, unless the user says otherwise
 TOGETHER = 4e7  # the sum of n_t^3 on which tasks find length scales to share; eight times that if they keep them
 SPARSE = 10  # rows per input below which a task looks at the others
-OWN_ROWS = 3.4e9  # the sum of n_t^3 on which tasks find length scales of their own
+OWN_ROWS = 1.7e9  # the sum of n_t^3 on which tasks find length scales of their own
 OWN_WORK = 4e10  # the sum of n_t^3 up to which tasks have length scales of their own
 
 
