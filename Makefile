@@ -58,7 +58,7 @@ test-min:  ## all tests with the lowest versions that pyproject.toml allows, in 
 	.venv-min/bin/python -m pip install --quiet --constraint .venv-min/lowest.txt --editable ".[dev]"
 	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest -n 2 --dist loadgroup -q -W ignore::DeprecationWarning -W ignore::FutureWarning
 
-dist: $(VENV)/.dev  ## wheel and sdist, checked: contents, an empty environment, a smoke test, and the tests from the sdist
+dist: $(VENV)/.dev  ## wheel and sdist, checked: contents, an empty environment, a smoke test
 	rm -rf dist
 	$(RUN) -m pip install --quiet build
 	$(RUN) -m build --outdir dist

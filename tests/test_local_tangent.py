@@ -80,3 +80,25 @@ def test_a_regressor_is_better_with_it_than_with_the_cloud():
 def test_bad_parameters_are_explained(C, message):
     with pytest.raises(ValueError, match=message):
         C.fit(np.random.default_rng(0).standard_normal((10, 2)))
+
+
+def test_full_metrics_find_the_best_of_all_discs():
+    """Against many points of every disc."""
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-1, 1, (120, 2))
+    cloud = np.c_[u, u[:, 0] ** 2 - 0.5 * u[:, 1]] * np.array([1.0, 10.0, 0.1])
+    C = LocalTangent(cloud, dimension=2, neighbours=12).fit(cloud)
+    B = rng.standard_normal((30, 3, 3)) / C.unit_
+    Q, w = np.swapaxes(B, 1, 2) @ B, cloud[:30] + 0.3 * C.unit_ * rng.standard_normal((30, 3))
+    c = C.project_form(Q, w)
+    assert C.contains(c).all()
+    points = C.sample(40_000, random_state=0)
+    for i in range(30):
+        best = np.einsum("nt,ts,ns->n", points - w[i], Q[i], points - w[i]).min()
+        mine = (c[i] - w[i]) @ Q[i] @ (c[i] - w[i])
+        assert mine <= best + 1e-12
+        assert mine >= best - 0.05 * (1 + best)
+    np.testing.assert_allclose(C.project_form(Q[0], w), C.project_form(np.tile(Q[0], (30, 1, 1)), w), rtol=1e-12)
+    diagonal = rng.uniform(0.5, 2, (30, 3)) / C.unit_**2
+    forms = diagonal[:, :, None] * np.eye(3)
+    np.testing.assert_allclose(C.project_form(forms, w), C.project(diagonal * w, diagonal), rtol=1e-6, atol=1e-8)

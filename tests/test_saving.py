@@ -323,3 +323,18 @@ def test_parts_of_a_law_survive_a_pickle():
     again = pickle.loads(pickle.dumps(parts))
     for (one, _), (two, _) in zip(parts, again):
         np.testing.assert_array_equal(one.residual(Y[:, :1]), two.residual(Y[:, :1]))
+
+
+@pytest.mark.parametrize(
+    "constraint", [lawful.LearnedEquations(noise=0.02), lawful.LocalTangent(), lawful.KernelSet()], ids=repr
+)
+def test_learned_laws(constraint, tmp_path):
+    """What was learned is kept; nothing is learned again."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (150, 1))
+    Y = np.c_[np.cos(x), np.sin(x)] + 0.02 * rng.standard_normal((150, 2))
+    model = lawful.ConstrainedRegressor(constraint).fit(x, Y)
+    model.save(tmp_path / "learned.lawful")
+    again = lawful.load(tmp_path / "learned.lawful")
+    np.testing.assert_array_equal(again.predict(x[:20]), model.predict(x[:20]))
+    assert getattr(again.constraint_, "equations_", None) == getattr(model.constraint_, "equations_", None)

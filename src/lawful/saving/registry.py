@@ -16,10 +16,13 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.surrogates.encoders": ("Levels", "Numbers"),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
+        *("KernelSet", "LearnedEquations", "LocalTangent"),
         *("PositiveSemidefinite", "Product", "Rankings", "Reals", "Rotations", "Simplex", "Sphere", "Stiefel", "Union"),
     ),
+    "lawful.sets.learned.patches": ("Patches",),
+    "lawful.sets.learned.words": ("LearnedLaw",),
     "lawful.losses": ("Absolute", "Hinge", "Huber", "Logistic", "Mixed", "Pinball", "Square", "ZeroOne"),
-    "lawful.kernels": ("Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed"),
+    "lawful.kernels": ("Additive", "Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed", "Trend"),
     "lawful.decoders": (
         *("ArcSet", "Conic", "ConvexDescent", "Coordinate", "Enumeration", "FormProjection", "Newton", "Polyhedral"),
         *("Posterior", "Projection", "Riemannian", "Wiener"),

@@ -94,7 +94,7 @@ class Equations(ConstraintSet):
     def after_load(self) -> None:
         super().after_load()
         self._X = None
-        self.system_ = compile_law(self._items(), self.known_, self.n_tasks_, self.n_inputs_)
+        self.system_ = self._recompiled()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and skops: a whole law is its words, and is compiled again."""
@@ -106,7 +106,11 @@ class Equations(ConstraintSet):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "known_" in state:
-            self.system_ = compile_law(self._items(), self.known_, self.n_tasks_, self.n_inputs_)
+            self.system_ = self._recompiled()
+
+    def _recompiled(self) -> CompiledSystem:
+        """From the words, which are all that is kept."""
+        return compile_law(self._items(), self.known_, self.n_tasks_, self.n_inputs_)
 
     def _items(self) -> list[Any]:
         given = self.equations

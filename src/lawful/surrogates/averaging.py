@@ -44,7 +44,7 @@ BASIN = 150  # rows on which a basin of sums is found
 REFINED = 3000  # rows on which noise and a common factor are settled
 HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
 FAR = 20.0  # nats by which a family may be behind under the first prior to be tried under the others
-CARRIED = 3  # so many members are tried on all rows
+CARRIED = 3  # so many members are tried on all rows, one fewer where there are many
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
 CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
 SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of their share
@@ -112,7 +112,8 @@ class Tuner:
             return self.compare([labels], x, priors)
         # few rows tell which families and priors are worth a descent on all
         tried = sorted(self.compare(few, x, priors, FIRST), key=lambda one: one.cost)
-        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in tried[:CARRIED]
+        carried = CARRIED if len(labels.y) <= 2 * FEW else CARRIED - 1
+        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in tried[:carried]
                  if one.cost < tried[0].cost + HOPELESS]  # fmt: skip
         return [one for one in found if one is not None] or tried[:1]
 

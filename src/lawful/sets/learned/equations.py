@@ -13,7 +13,6 @@ from lawful.sets.base import ConstraintSet
 from lawful.sets.elementary import Reals
 from lawful.sets.equations import Equations
 from lawful.sets.laws.graph import Graph
-from lawful.sets.laws.law import compile_law
 from lawful.sets.learned.features import FUNCTIONS
 from lawful.sets.learned.findings import ROWS_PER_TERM, Findings, Search
 from lawful.sets.learned.noise import ABOVE, at_least_rounding, plateau, regression_error
@@ -233,10 +232,14 @@ class LearnedEquations(Equations):
         return words
 
     def _system(self, width: int, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
-        if not self.equations_:
-            return CompiledSystem(Graph(), [], self.n_tasks_, width)
-        names = resolve(self.n_tasks_, width, outputs, inputs)
-        return compile_law(self.equations_, names.known, self.n_tasks_, width)
+        self.known_, self.n_inputs_ = resolve(self.n_tasks_, width, outputs, inputs).known, width
+        return self._recompiled()
+
+    def _recompiled(self) -> CompiledSystem:
+        return super()._recompiled() if self.equations_ else CompiledSystem(Graph(), [], self.n_tasks_, self.n_inputs_)
+
+    def _items(self) -> list[Any]:
+        return list(self.equations_)
 
     def to_equations(self) -> ConstraintSet:
         """The law as it stands, to be used without learning it anew: `Equations`, or `Reals` when there is none."""

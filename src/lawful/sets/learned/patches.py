@@ -34,7 +34,7 @@ class Patches:
         return self.centre[which] + np.einsum("ntd,nd->nt", self.basis[which], v)
 
     def minimise(self, b: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """argmin over all discs of sum_t a_t c_t^2 - 2 b_t c_t, row by row; a of any sign."""
+        """argmin over all discs of c . a c - 2 b . c, row by row; weights a (m, T) of any sign, or forms (m, T, T)."""
         m, N = len(b), len(self.centre)
         best, answer = np.full(m, np.inf), np.zeros((m, self.centre.shape[1]))
         if m == 0:
@@ -51,7 +51,7 @@ class Patches:
             k = which.shape[1]
             rows, flat = np.repeat(active, k), which.ravel()
             c = self._in_disc(flat, b[rows], a[rows])
-            value = np.sum(c * (a[rows] * c - 2 * b[rows]), axis=1).reshape(-1, k)
+            value = np.sum(c * (_times(a[rows], c) - 2 * b[rows]), axis=1).reshape(-1, k)
             first = np.argmin(value, axis=1)
             gain = value[np.arange(len(active)), first]
             better = gain < best[active]
@@ -60,20 +60,27 @@ class Patches:
         return answer
 
     def _bounds(self, b: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """(m, N) below the least value of each disc; minus infinity in rows with a weight that is not positive."""
-        good = np.asarray((a > 0).all(axis=1))
-        safe = np.where(good[:, None], a, 1.0)
-        w = b / safe
-        squared = np.sum(safe * w**2, axis=1)[:, None] - 2 * (safe * w) @ self.centre.T + safe @ (self.centre**2).T
-        away = np.sqrt(np.maximum(squared, 0.0)) - self.radius * np.sqrt(safe.max(axis=1))[:, None]
+        """(m, N) below the least value of each disc; minus infinity in rows whose weights are not positive."""
+        if a.ndim == 2:
+            good = np.asarray((a > 0).all(axis=1))
+            safe = np.where(good[:, None], a, 1.0)
+            lowest, steep = np.sum(b**2 / safe, axis=1), safe.max(axis=1)
+            centres = safe @ (self.centre**2).T
+        else:
+            values, V = np.linalg.eigh(a)
+            good = np.asarray(values[:, 0] > 1e-12 * values[:, -1])
+            along = np.einsum("mts,mt->ms", V, b)
+            lowest, steep = np.sum(along**2 / np.where(good[:, None], values, 1.0), axis=1), np.abs(values[:, -1])
+            centres = np.sum((self.centre @ a) * self.centre, axis=2)
+        squared = lowest[:, None] - 2 * b @ self.centre.T + centres
+        away = np.sqrt(np.maximum(squared, 0.0)) - self.radius * np.sqrt(steep)[:, None]
         slack = 1e-9 * (1 + np.abs(squared))
-        bound = np.maximum(away, 0.0) ** 2 - np.sum(safe * w**2, axis=1)[:, None] - slack
-        return np.where(good[:, None], bound, -np.inf)
+        return np.where(good[:, None], np.maximum(away, 0.0) ** 2 - lowest[:, None] - slack, -np.inf)
 
     def _in_disc(self, which: np.ndarray, b: np.ndarray, a: np.ndarray) -> np.ndarray:
         U, r = self.basis[which], self.radius[which]
-        Q = np.einsum("ntd,nt,nte->nde", U, a, U)
-        linear = np.einsum("ntd,nt->nd", U, b - a * self.centre[which])
+        Q = U.transpose(0, 2, 1) @ (a[:, :, None] * U if a.ndim == 2 else a @ U)
+        linear = np.einsum("ntd,nt->nd", U, b - _times(a, self.centre[which]))
         w, E = np.linalg.eigh(Q)
         beta = np.einsum("nde,nd->ne", E, linear)
         size = np.maximum(np.abs(w).max(axis=1), 1e-300)
@@ -94,6 +101,10 @@ class Patches:
         rest = np.where(short, np.sqrt(np.maximum(r**2 - np.sum(v[:, 1:] ** 2, axis=1), 0.0)), v[:, 0])
         v[:, 0] = np.where(short, np.copysign(rest, np.where(beta[:, 0] < 0, -1.0, 1.0)), v[:, 0])
         return self.points(which, np.einsum("nde,ne->nd", E, v))
+
+
+def _times(a: np.ndarray, c: np.ndarray) -> np.ndarray:
+    return a * c if a.ndim == 2 else np.einsum("nts,ns->nt", a, c)
 
 
 def fitted(cloud: np.ndarray, centres: np.ndarray, dimension: int, neighbours: int) -> Patches:

@@ -117,6 +117,13 @@ class LocalTangent(ConstraintSet):
         scaled_b, scaled_a = (np.asarray(to_numpy(x), np.float64) for x in (b, a))
         return like(self.patches_.minimise(scaled_b * self.unit_, scaled_a * self.unit_**2) * self.unit_, b)
 
+    def project_form(self, Q: Array, w: Array) -> Array:
+        """argmin of (c - w)' Q (c - w) over all discs; Q (m, T, T), or one for all rows."""
+        form, center = (np.asarray(to_numpy(x), np.float64) for x in (Q, w))
+        form = np.broadcast_to(form, (len(center), *form.shape[-2:])) * self.unit_[:, None] * self.unit_
+        b = np.einsum("mts,ms->mt", form, center / self.unit_)
+        return like(self.patches_.minimise(b, form) * self.unit_, w)
+
     def nearest(self, c: Array) -> Array:
         c_ = np.asarray(to_numpy(c), np.float64)
         return like(self.patches_.minimise(c_ * self.unit_, np.tile(self.unit_**2, (len(c_), 1))) * self.unit_, c)
