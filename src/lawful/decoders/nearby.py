@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
 from lawful._small import add_diagonal, peak, positive_definite, total
 from lawful.decoders.lagrange import Plan, plan_of, solve
 from lawful.decoders.sqp import sequential_quadratic
@@ -26,6 +26,7 @@ from lawful.sets.equations import Equations
 from lawful.sets.restore import restore, snapped
 from lawful.sets.systems import CompiledSystem
 
+PATIENT = 25  # patient steps before a search is compared with others of its row
 QUICK = 20  # steps from one start: whoever needs more gets others
 ROUNDED = 1e-12  # of the scale of a law: no need to go back any closer
 AROUND, ROUNDS = 8, 6  # starts in a round
@@ -123,12 +124,30 @@ def plan_for(F: Any, C: Any, c: Array) -> Plan | None:
     return plan_of(C.system_, full) if compiled and convex and c.dtype == np.float64 else None
 
 
+def hopeful(value: Array, converged: Array, group: Array) -> Array:
+    """Searches that did not converge, and are not yet above what another search of their group (a row) has found."""
+    xp = array_namespace(value)
+    count = int(xp.max(group)) + 1 if group.shape[0] else 0
+    best = np.full(count, np.inf)
+    np.minimum.at(best, to_numpy(group), to_numpy(xp.where(converged, value, xp.full_like(value, xp.inf))))
+    return ~converged & ~(value > take_rows(like(best, value), group))
+
+
 def quickest(
-    F: Any, C: Any, begin: Array, scale: Array, tol: float, max_iter: int, patience: int, landing: int = 0
+    F: Any,
+    C: Any,
+    begin: Array,
+    scale: Array,
+    tol: float,
+    max_iter: int,
+    patience: int,
+    landing: int = 0,
+    group: Array | None = None,
 ) -> tuple[Array, Array, Array, Array, Array | None]:
     """(c, converged, iterations, nu, one basin) by compiled code where there is such, which may leave some rows to patience.
 
-    Those it leaves are searched by steps that never go uphill, at most `patience` of them. One basin is None if not known.
+    Those it leaves are searched by steps that never go uphill, at most `patience` of them, and only `PATIENT` where another
+    search of their `group` has found better than they have by then. One basin is None if not known.
     """
     plan, full = plan_for(F, C, begin), isinstance(F, QuadraticForm)
     if plan is None:
@@ -137,9 +156,14 @@ def quickest(
         return *sequential_quadratic(F, C, begin, scale, max(max_iter, patience), tol=tol), None
     c, nu, converged, iterations, single = solve(plan, begin, F.center, C._X, F.Q if full else F.a, tol, landing, max_iter)
     lost = np.flatnonzero(~converged)
-    if patience and len(lost):
-        again = sequential_quadratic(F.rows(lost), C.rows(lost), begin[lost], scale[lost], patience, tol=tol)
-        c[lost], converged[lost], iterations[lost] = again.c, again.converged, again.iterations
+    at, left = begin, patience
+    while left > 0 and len(lost):
+        steps = min(left, PATIENT) if group is not None and left == patience else left
+        again = sequential_quadratic(F.rows(lost), C.rows(lost), at[lost], scale[lost], steps, tol=tol)
+        c[lost], converged[lost] = again.c, again.converged
+        iterations[lost] = again.iterations if at is begin else iterations[lost] + again.iterations
+        at, left = c, left - steps
+        lost = np.flatnonzero(hopeful(F.value(c), converged, group)) if group is not None else lost[:0]
     return c, converged, iterations, nu, single
 
 

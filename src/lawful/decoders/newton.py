@@ -28,7 +28,7 @@ from lawful.decoders.base import (
     polish,
     stack,
 )
-from lawful.decoders.nearby import QUICK, Candidates, descend, join, lower, nearby, put_back, quickest
+from lawful.decoders.nearby import QUICK, Candidates, descend, hopeful, join, lower, nearby, put_back, quickest
 from lawful.decoders.seeds import POOLED, more_starts, rank_in_group, starts
 from lawful.decoders.sqp import sequential_quadratic
 from lawful.sets.base import tolerance
@@ -128,11 +128,15 @@ class Newton(Decoder):
         if getattr(F, "kinked", False):
             c, converged, iterations = self._descend(part_F, part_C, begin, part_scale)
         else:
-            c, converged, iterations, _, _ = quickest(part_F, part_C, begin, part_scale, self.tol, QUICK, self.max_iter)
+            c, converged, iterations, _, _ = quickest(
+                part_F, part_C, begin, part_scale, self.tol, QUICK, self.max_iter, group=rows
+            )
         c, extra, _, _ = put_back(part_C, c, part_scale)
         iterations = iterations + extra
         # A search that ends higher than it began has left the basin of its start: again, with short steps.
-        lost = xp.arange(rows.shape[0], device=device_of(c))[~converged | lower(part_F.value(begin), part_F.value(c))]
+        value = part_F.value(c)
+        again = hopeful(value, converged, rows) | lower(part_F.value(begin), value)
+        lost = xp.arange(rows.shape[0], device=device_of(c))[again]
         if lost.shape[0]:
             some_F, some_C, some_scale = part_F.rows(lost), part_C.rows(lost), take_rows(part_scale, lost)
             first, _ = restore(some_C, take_rows(begin, lost), some_scale)
