@@ -24,7 +24,8 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_there_and_back(model):
-    skops = pytest.importorskip("skops.io")
+    import skops.io as skops
+
     model.fit(X, X @ rng.standard_normal((1, 6)) if isinstance(model, ConstrainedRanker) else Y)
     data = skops.dumps(model)
     types = skops.get_untrusted_types(data=data)

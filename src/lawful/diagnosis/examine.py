@@ -137,12 +137,10 @@ class _Examiner:
         law = self.law.on(rows)
         found = structure_of(law, self.filled[rows], self.spread)
         for p, (others, contradicts) in found.dependent.items():
-            if contradicts:
-                of = " and ".join(f"`{law.names[q]}`" for q in others)
-                self.add(ALARM, "contradiction", f"`{law.names[p]}`", f"contradicts {of}: both cannot hold at once")
-            else:
-                of = " and ".join(f"`{law.names[q]}`" for q in others)
-                self.add(ALARM, "redundant", f"`{law.names[p]}`", f"follows from {of} and can be left out")
+            of = " and ".join(f"`{law.names[q]}`" for q in others)
+            kind, words = ("contradiction", f"contradicts {of}: both cannot hold at once") if contradicts else (
+                "redundant", f"follows from {of} and can be left out")  # fmt: skip
+            self.add(ALARM, kind, f"`{law.names[p]}`", words)
         self.rank = found.rank
         if law.n_equal and not found.dependent and found.rank < law.n_equal:
             self.add(ALARM, "redundant", "", f"{law.n_equal} equations decide {found.rank} outputs: some are redundant")
@@ -191,12 +189,12 @@ class _Examiner:
         for k, (p, found, verdict) in enumerate(ranked):
             fails = verdict.p <= self.alpha / (len(ranked) - k)
             if not fails:
-                for q, other, passed in ranked[k:]:
-                    self._outliers(q, other, passed, report=True)
+                for q, other, _ in ranked[k:]:
+                    self._outliers(q, other, report=True)
                 break
             self._look_into(p, found, verdict, T)
 
-    def _outliers(self, p: int, found: Residuals, verdict: Verdict, report: bool) -> set[int]:
+    def _outliers(self, p: int, found: Residuals, report: bool) -> set[int]:
         z = found.z(1.0)
         middle = np.median(z)
         scale = 1.4826 * np.median(np.abs(z - middle)) or float(z.std()) or 1.0
@@ -219,7 +217,7 @@ class _Examiner:
 
     def _look_into(self, p: int, found: Residuals, verdict: Verdict, T: int) -> None:
         name = f"`{self.law.names[p]}`"
-        far = self._outliers(p, found, verdict, report=False)
+        far = self._outliers(p, found, report=False)
         if far:
             keep = np.array([i not in far for i in found.rows])
             without = Residuals(found.rows[keep], found.g[keep], found.bias[keep], found.variance[keep])

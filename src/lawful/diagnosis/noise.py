@@ -30,9 +30,7 @@ class Noise:
 
     smooth: np.ndarray  # (n, T) fitted values on all rows
     S: np.ndarray  # (T, T) covariance of the noise
-    basis: np.ndarray  # (n, k) smooth functions of x, the constant first
-    error: np.ndarray  # (T,) held-out mean squared error
-    freedom: float  # trace of the hat matrix: how many functions the data ask for
+    basis: np.ndarray  # (n, k) smooth functions of x, the constant first; as many as the data ask for
 
 
 def noise_of(tasks: Tasks, seed: int = 0) -> Noise:
@@ -59,8 +57,7 @@ def noise_of(tasks: Tasks, seed: int = 0) -> Noise:
     S = (r.T @ r) / np.where(weight > 0, weight, 1.0)
     values, V = np.linalg.eigh(S)
     S = (V * np.clip(values, 0, None)) @ V.T
-    error = (r**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return Noise(smooth, S, _basis(X, round(max(freedom))), error, max(freedom))
+    return Noise(smooth, S, _basis(X, round(max(freedom))))
 
 
 def _smoothed(X: np.ndarray, Y: np.ndarray, everywhere: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

@@ -60,7 +60,7 @@ class Square(Loss):
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
     The defaults are what `benchmarks/regress.py --part metrics` found best: "auto" is never far from the best metric, and each
-    of the others is on some law. confidence=0.5 gains another 1 to 2 % with noise and a ridge tuned by evidence, but costs
+    of the others is on some law. confidence=0.5 may gain a little more with noise and a ridge tuned by evidence, but costs
     n^2 operations for each predicted row, and a ridge whose kernel does not fit can trust single outputs too much.
     Square(metric="identity", confidence="scores") is the paper.
     """
