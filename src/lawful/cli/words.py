@@ -37,13 +37,20 @@ def console() -> Console:
 
 @contextmanager
 def speaking(command: str) -> Iterator[None]:
-    """Errors as sentences with exit code 2, warnings as one line each; a signal to end cleans up like an interrupt."""
+    """Errors as sentences with exit code 2, warnings as one line each; a signal to end cleans up like an interrupt.
+
+    The exception of a signal can strike anywhere, also in compiled code, which may turn it into one of its own: once a signal
+    has come, whatever ends the command ends it with the code of that signal.
+    """
+    came: list[int] = []
 
     def end(number: int, frame: Any) -> None:
-        raise SystemExit(ENDED)
+        came.append(number)
+        raise KeyboardInterrupt
 
     main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, end) if main else None
+    signals = (signal.SIGTERM, signal.SIGINT) if main else ()
+    before = {number: signal.signal(number, end) for number in signals}
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *rest, **more: note(f"{command}: {message}")
@@ -51,17 +58,19 @@ def speaking(command: str) -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
-    except (Trouble, OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+    except BaseException as error:
+        if came or isinstance(error, KeyboardInterrupt):
+            console().print("stopped; no file was changed")
+            raise typer.Exit(ENDED if signal.SIGTERM in came else STOPPED) from None
+        if not isinstance(error, Trouble | OSError | ValueError | TypeError | ImportError | MemoryError):
+            raise
         text = str(error) or type(error).__name__
         console().print(f"[bold red]lawful {command}:[/] ", end="")
         console().print(text, markup=False)
         raise typer.Exit(WRONG) from error
-    except KeyboardInterrupt:
-        console().print("stopped; no file was changed")
-        raise typer.Exit(STOPPED) from None
     finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def note(text: str) -> None:
