@@ -319,6 +319,22 @@ def test_no_simplification_widens_the_domain(text, outside, inside):
     assert not np.isfinite(value(text, *outside, 0.0)) and np.isfinite(value(text, *inside, 0.0))
 
 
+@pytest.mark.parametrize(
+    "text", ["y1/y2 >= 3", "1/y2 >= 3", "log(y2) <= 3", "y2**-2 >= 3", "y2**-0.5 >= 3", "y1**2/y2 + y1 > 0"]
+)
+def test_an_infinite_value_at_a_pole_obeys_nothing(text):
+    C = Equations(text).fit(np.ones((3, 2)))
+    assert not C.contains(np.array([[1.0, 0.0]]))[0]
+    assert C.contains(np.array([[1.0, 1e-100]]))[0]
+    tensor = strict.asarray(np.array([[1.0, 0.0], [1.0, 1e-9]]))
+    assert np.isnan(np.asarray(C.inequality(tensor))[0]) and np.isfinite(np.asarray(C.inequality(tensor))[1])
+
+
+def test_what_is_too_large_for_a_float_is_large():
+    C = Equations("exp(exp(y1)) >= y2").fit(np.ones((3, 2)))
+    assert C.contains(np.array([[1000.0, 1.0]]))[0]
+
+
 def test_whole_powers_of_negative_numbers():
     assert [value(f"y1**{k}", -2.0, 0, 0) for k in range(2, 12)] == [(-2.0) ** k for k in range(2, 12)]
     assert value("y1**-3", -2.0, 0, 0) == -0.125

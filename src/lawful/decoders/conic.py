@@ -148,11 +148,12 @@ class NewtonConic(Conic):
                 least = like(known(C, "least violated", self._least), c)[None, :] + 0 * c
                 c = xp.where((C.residual(least) < C.residual(c))[:, None], least, c)
             return finish(F, C, c, lost=xp.ones_like(F.doubtful))
-        convex = bool(xp.all(_convex(F)))
+        each = _convex(F)
+        convex = bool(xp.all(each))
         d = Newton().once(F, C) if convex else Newton().solve(F, C, decode)
         # Each for what the one before left open; a search from many starts only where an interior point finds nothing.
         for solve in (super().solve, Newton().solve) if convex else (super().solve,):
-            rest = xp.nonzero(~certified(d))[0]
+            rest = xp.nonzero(~certified(d) & each)[0]
             if rest.shape[0] == 0:
                 break
             more, value = solve(F.rows(rest), C.rows(rest), decode), d.value[rest]

@@ -159,6 +159,7 @@ class _Schedule:
     """Rows of the table for all nodes that are needed, and the steps that fill them."""
 
     def __init__(self, graph: Graph, roots: set[int]) -> None:
+        self.exact = graph.exact
         self.tasks: list[tuple[Any, ...]] = []  # (op, *arguments); arguments are numbers of tasks
         self.index: dict[tuple[Any, ...], int] = {}
         self.depth: list[int] = []
@@ -230,7 +231,7 @@ class _Schedule:
         tasks.sort(key=lambda k: [self.place[i] for i in self.tasks[k][1:]])
         arguments = [as_rows([self.place[i] for i in column]) for column in zip(*(self.tasks[k][1:] for k in tasks))]
         lo = self._put(tasks)
-        return Elementwise(op, arguments, lo, lo + len(tasks))
+        return Elementwise(op, arguments, lo, lo + len(tasks), self.exact)
 
 
 def _write(out: np.ndarray, columns: Rows, block: np.ndarray) -> None:

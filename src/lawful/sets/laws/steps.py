@@ -22,11 +22,20 @@ NUMPY = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "
 Rows = slice | np.ndarray  # of the table
 
 
-class Elementwise:
-    """One function on blocks of rows."""
+POLES = {  # where a function has none, though floating point gives it an infinite value there
+    "div": lambda a, b: b == 0,
+    "inv": lambda a: a == 0,
+    "log": lambda a: a == 0,
+    "power": lambda a, b: (a == 0) & (b < 0),
+}
 
-    def __init__(self, op: str, arguments: list[Rows], lo: int, hi: int) -> None:
+
+class Elementwise:
+    """One function on blocks of rows; with `exact` (a law, not its derivatives) it does not exist at its poles."""
+
+    def __init__(self, op: str, arguments: list[Rows], lo: int, hi: int, exact: bool = False) -> None:
         self.op, self.arguments, self.lo, self.hi = op, arguments, lo, hi
+        self.pole: Any = POLES.get(op) if exact else None
         self.name = NAMES.get(op, op)
         self.function: Any = np.reciprocal if op == "inv" else getattr(np, NUMPY.get(self.name, self.name))
 
@@ -35,6 +44,10 @@ class Elementwise:
         if self.op == "atan2":
             blocks = [block + 0.0 for block in blocks]  # -0.0, which no real number is, would turn pi to -pi
         self.function(*blocks, out=out)
+        if self.pole is not None:
+            at = self.pole(*blocks)
+            if at.any():
+                out[at] = np.nan
         if self.op == "gmul":
             lost = np.isnan(out)
             if lost.any():
@@ -42,6 +55,10 @@ class Elementwise:
 
     def anywhere(self, xp: Any, table: Array) -> Array:
         blocks = [take(xp, table, rows) for rows in self.arguments]
+        value = self._value(xp, blocks)
+        return value if self.pole is None else xp.where(self.pole(*blocks), xp.full_like(value, xp.nan), value)
+
+    def _value(self, xp: Any, blocks: list[Array]) -> Array:
         if self.op == "inv":
             return 1.0 / blocks[0]
         if self.op == "atan2":
