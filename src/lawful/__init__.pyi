@@ -52,7 +52,7 @@ from lawful.sets import (
     Union,
     discover,
 )
-from lawful.surrogates import KernelRidge, Portfolio
+from lawful.surrogates import KernelRidge, NystromRidge, Portfolio
 from lawful.tasks import stack_tasks
 
 __version__: str
@@ -83,6 +83,7 @@ __all__ = [
     "Logistic",
     "Mixed",
     "ModelFileError",
+    "NystromRidge",
     "Penalized",
     "Pinball",
     "PointCloud",

@@ -12,7 +12,7 @@ __all__ = ["class_of", "name_of"]
 
 HOMES: dict[str, tuple[str, ...]] = {
     "lawful.estimators": ("ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
-    "lawful.surrogates": ("KernelRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
+    "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
     "lawful.surrogates.encoders": ("Levels", "Numbers"),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
