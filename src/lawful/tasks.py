@@ -126,7 +126,10 @@ class Tasks:
     @property
     def seen(self) -> np.ndarray:
         """The rows on which any task was observed, in order."""
-        return np.unique(np.concatenate(self.rows))
+        mask = np.zeros(self.n_rows, dtype=bool)
+        for rows in self.rows:
+            mask[to_numpy(rows)] = True
+        return np.flatnonzero(mask)
 
     @property
     def Y(self) -> np.ndarray:

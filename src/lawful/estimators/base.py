@@ -17,10 +17,11 @@ from lawful.losses import Square
 from lawful.metrics import r2
 from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
-from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
+from lawful.surrogates import KernelRidge, NystromRidge, Portfolio, RegressorSurrogate
 from lawful.tasks import Tasks, read_inputs, rows_of
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
+EXACT_ROWS = 5000  # up to so many rows `surrogate=None` is an exact ridge: `benchmarks/scale.py --part exact` has the figures
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
 
 
@@ -103,7 +104,8 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate(), self._part("constraint")
+        surrogate, constraint = self._surrogate(len(tasks.seen)), self._part("constraint")
+        self.surrogate_choice_ = self._choice(surrogate, len(tasks.seen))
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
         return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
@@ -124,9 +126,17 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
             raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
         return clone(given)
 
-    def _surrogate(self) -> Any:
-        part = self._part("surrogate")
+    def _surrogate(self, rows: int = 0) -> Any:
+        """The surrogate, not fitted; where none is given, the one for so many rows."""
+        part = NystromRidge() if self.surrogate is None and rows > EXACT_ROWS else self._part("surrogate")
         return part if hasattr(part, "fit_tasks") else RegressorSurrogate(part)
+
+    def _choice(self, surrogate: Any, rows: int) -> str:
+        name = type(surrogate).__name__
+        if self.surrogate is not None:
+            return f"{name}: given"
+        side = f"more than {EXACT_ROWS}: on centres" if isinstance(surrogate, NystromRidge) else f"at most {EXACT_ROWS}: exact"
+        return f"{name}: {rows} rows are {side}"
 
     # ------------------------------------------------------------------ predict
 

@@ -25,7 +25,7 @@ from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.saving.models import Savable
 from lawful.sets import Inflated, Penalized, Reals
-from lawful.surrogates import KernelRidge
+from lawful.surrogates import KernelRidge, NystromRidge
 from lawful.tasks import Tasks
 
 FOLDS = 5  # where leave-one-out has no closed form
@@ -185,7 +185,7 @@ class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
 
     def _family(self, template: ConstrainedRegressor) -> Ridges | Grid:
         surrogate, joint = template._surrogate(), self.select_on == "constrained"
-        if isinstance(surrogate, KernelRidge):
+        if isinstance(surrogate, KernelRidge) or (isinstance(surrogate, NystromRidge) and self.grid is None):
             if self.grid is not None:
                 raise ValueError("grid is for surrogates other than KernelRidge; for a ridge give kernels, lams and intercepts")
             if self.surrogate is None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ from lawful._array import Array, is_torch_array, to_numpy
 from lawful._threads import n_threads
 from lawful.kernels import Gaussian, Kernel, Matern
 
-__all__ = ["Blocks", "Host", "Pivots", "Torch", "hardware", "pivots"]
+__all__ = ["SETTLED", "SMALLEST", "Blocks", "Host", "Pivots", "Torch", "hardware", "pivots"]
 
 FAR = 1e6  # squared length scales from the middle of the centres: beyond, the expanded square loses more than ten digits
 PIECE = 2**19  # numbers that one thread turns into kernel values at a time: small enough for its cache
-SETTLED = 1e-3  # of the largest k(c, c): pivots are taken until no residual is above it
+SETTLED = 1e-3  # of the largest k(c, c): pivots are taken until no residual is above it, where lambda is not known
+SMALLEST = 3e6  # times lambda otherwise: directions of size M lambda are then above 1e-8 of what is left
 MOST_PIVOTS = 0.25  # of the centres
 PANELS = 6  # in which a symmetric product without a routine of its own is computed: (1 + 1/6) / 2 of the operations
 BYTES = {"float64": 8, "float32": 4, "tf32": 4}
@@ -69,6 +71,12 @@ def pivots(kernel: Kernel, centers: np.ndarray, settled: float = SETTLED) -> Piv
     return Pivots(order, L[order, :p].copy())
 
 
+@cache
+def controller() -> ThreadpoolController:
+    """Of the libraries that are loaded: finding them takes milliseconds, limiting them none."""
+    return ThreadpoolController()
+
+
 class Host:
     """NumPy arrays, BLAS, and a thread for each core."""
 
@@ -77,7 +85,6 @@ class Host:
     def __init__(self, dtype: str = "float64") -> None:
         self.dtype = np.dtype(np.float64 if dtype == "float64" else np.float32)
         self.threads = n_threads(None)
-        self.blas = ThreadpoolController()
 
     def array(self, values: Any, double: bool = False) -> np.ndarray:
         return np.ascontiguousarray(to_numpy(values), dtype=np.float64 if double else self.dtype)
@@ -108,7 +115,7 @@ class Host:
             for one in slices:
                 function(one)
             return
-        with self.blas.limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+        with controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
             list(pool.map(function, slices))
 
 
@@ -116,14 +123,18 @@ class Torch:
     """Tensors on a device of torch. Everything is double precision, or single with Gram matrices summed in double."""
 
     def __init__(self, device: Any, dtype: str = "float64") -> None:
-        import torch
-
-        self.torch, self.device = torch, torch.device(device)
+        torch = self.torch
+        self.device = torch.device(device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"NystromRidge(device={str(device)!r}): torch sees no such device here; device=None would do")
         self.dtype = torch.float64 if dtype == "float64" else torch.float32
         self.tf32 = dtype == "tf32"
-        self.scratch: Any = None
+
+    @property
+    def torch(self) -> Any:
+        import torch  # not kept: a module cannot be pickled
+
+        return torch
 
     def array(self, values: Any, double: bool = False) -> Any:
         dtype = self.torch.float64 if double else self.dtype

@@ -20,10 +20,12 @@ from lawful._array import Array, is_torch_array, to_numpy
 from lawful._checks import check_choice, check_count
 from lawful._threads import blas_threads
 from lawful.kernels import Gaussian, Kernel, Matern, Stationary
-from lawful.surrogates.averaging import likeliest, tune_together
+from lawful.surrogates.averaging import FEW, LAST, STEPS, Found, Tuner, likeliest, thinned
+from lawful.surrogates.evidence import Labels
 from lawful.surrogates.exact import Sample, distinct
 from lawful.surrogates.members import _best_noises, _kernel, task_labels
 from lawful.surrogates.scales import OWN_TASKS, informative, input_units, without_unit
+from lawful.surrogates.scoring import Prior
 from lawful.tasks import Tasks
 
 __all__ = ["centers_of", "some_rows", "tuned"]
@@ -73,7 +75,9 @@ def some_rows(tasks: Tasks, count: int, seed: int) -> Tasks:
     )
 
 
-def tuned(kernel: Stationary | None, tasks: Tasks, intercept: bool, g: np.ndarray | None, seed: int) -> tuple[Kernel, np.ndarray]:
+def tuned(
+    kernel: Stationary | None, tasks: Tasks, intercept: bool, g: np.ndarray | None, seed: int
+) -> tuple[Kernel, np.ndarray]:
     """A kernel for all tasks and g = n lambda for each (T,), by evidence. `kernel` None: the families; `g`: known already."""
     part = some_rows(tasks, SUBSET, seed)
     families = FAMILIES if kernel is None else (kernel,)
@@ -95,8 +99,7 @@ def tuned(kernel: Stationary | None, tasks: Tasks, intercept: bool, g: np.ndarra
     few = [useful[i] for i in np.unique(np.linspace(0, len(useful) - 1, min(len(useful), OWN_TASKS)).round().astype(int))]
     known = None if g is None else np.log(g[few])
     with blas_threads(1):
-        found = tune_together(families, [labels[t] for t in few], known, int((TUNING / len(few)) ** (1 / 3)), seed)
-        best = likeliest(found)
+        best = _likeliest(families, [labels[t] for t in few], known, int((TUNING / len(few)) ** (1 / 3)), seed)
         noise = np.full(T, np.nan)
         if g is None:
             together: dict[int, list[int]] = {}
@@ -106,6 +109,27 @@ def tuned(kernel: Stationary | None, tasks: Tasks, intercept: bool, g: np.ndarra
                 noise[group] = np.exp(_best_noises(best, [labels[t] for t in group], NOISE_ROWS, seed))
             noise[np.isnan(noise)] = np.nanmedian(noise)
     return _kernel(best, units, X.mean(axis=0)), noise if g is None else g
+
+
+def _likeliest(
+    families: tuple[Stationary, ...], tasks: list[Labels], log_g: np.ndarray | None, rows: int, seed: int
+) -> Found:
+    """Length scales for all tasks on so many rows: of the first family from afar, of the others from there."""
+    d = tasks[0].X.shape[1]
+    tuner, prior = Tuner(families, tasks, log_g), Prior(d)
+    some = thinned(tasks, rows, seed)
+    few = thinned(some, FEW, seed)
+    posterior = tuner.posterior(families[0], few, prior)
+    begins = tuner.equal(families[0], few, prior)
+    ends = [end for end in (posterior.descend(x, STEPS) for x in begins) if end is not None]
+    x = min(ends, key=lambda end: end.value).x if ends else begins[0]
+    first = tuner.found(families[0], some, prior, x, STEPS) or Found(families[0], x, np.inf, prior)
+    found = [first]
+    for kernel in families[1:]:
+        begin = tuner.posterior(kernel, some, prior).join(first.x[:d], first.log_g)
+        one = tuner.found(kernel, some, prior, begin, LAST)
+        found += [] if one is None else [one]
+    return likeliest(found)
 
 
 def centers_of(ridge: Any, tasks: Tasks, kernel: Kernel, lam: float, seed: int) -> np.ndarray:

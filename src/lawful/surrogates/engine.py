@@ -15,7 +15,7 @@ from tqdm import tqdm
 from lawful._array import Array, array_namespace, is_torch_array, like, to_numpy
 from lawful._memory import available_memory, require_memory
 from lawful.kernels import Kernel
-from lawful.surrogates.blocks import Blocks, Host, Pivots, Torch, hardware, pivots, slices
+from lawful.surrogates.blocks import SETTLED, SMALLEST, Blocks, Host, Pivots, Torch, hardware, pivots, slices
 from lawful.surrogates.gradient import Columns, Passes, Systems, conjugate_gradient, falkon
 from lawful.surrogates.normal import Normal, Whitening, cholesky
 from lawful.surrogates.statistics import BLOCK, DEVICE_BLOCK, PATTERNS, Layer, Statistics, accumulate, layers, places_of, take
@@ -24,6 +24,10 @@ from lawful.tasks import Tasks
 __all__ = ["Engine", "Solution", "merged"]
 
 WHO = "NystromRidge"
+INFINITE = (
+    "NystromRidge: {kernel!r} has entries that are NaN or infinite at these inputs; rescale them, for example with "
+    "scikit-learn's StandardScaler"
+)
 SOLVING = 6  # matrices M x M that solving needs beside the statistics
 
 
@@ -42,12 +46,19 @@ class Solution:
 class Engine:
     """Kernel, centres (M, d) and where the work is done."""
 
-    def __init__(self, kernel: Kernel, centers: np.ndarray, intercept: bool, ridge: Any, X: Array, ordered: Any = None) -> None:
+    def __init__(
+        self, kernel: Kernel, centers: np.ndarray, intercept: bool, ridge: Any, X: Array, lam: float | None, ordered: Any = None
+    ) -> None:
+        """`lam`: about the smallest that will be asked for; `ordered`: the pivots of centres that are in their order already."""
         self.kernel, self.intercept = kernel, intercept
         self.where: Host | Torch = hardware(ridge.device, ridge.dtype, X)
         M = len(centers)
         self._require(M, f"{M} centres", SOLVING * 8.0 * M * M)
-        found = pivots(kernel, centers) if ordered is None else Pivots(np.arange(M), ordered)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(to_numpy(kernel.diag(centers))).all():
+                raise ValueError(INFINITE.format(kernel=kernel))
+        settled = SETTLED if lam is None else float(np.clip(SMALLEST * lam, 1e-10, 0.5))
+        found = pivots(kernel, centers, settled) if ordered is None else Pivots(np.arange(M), ordered)
         self.centers, self.found = centers[found.order], found
         self.blocks = Blocks(kernel, self.centers, found, self.where)
         if ridge.block_size is None:
@@ -77,10 +88,7 @@ class Engine:
             K = self.widest.where.empty(self.M, self.M)
             self.widest.fill(self.centers, K, plain=True)
             if not bool(array_namespace(K).all(array_namespace(K).isfinite(K))):
-                raise ValueError(
-                    f"{WHO}: {self.kernel!r} has entries that are NaN or infinite at these inputs; rescale them, for example "
-                    "with scikit-learn's StandardScaler"
-                )
+                raise ValueError(INFINITE.format(kernel=self.kernel))
             self._whitening = Whitening((K + K.T) / 2, self.found, self.widest.where)
         return self._whitening
 

@@ -162,7 +162,7 @@ def cholesky(A: Array, shift: float) -> Array | None:
     if M == 0:
         return A
     if is_numpy_namespace(xp):
-        work = np.array(A, order="F")
+        work = np.array(A.T, order="F")  # A is symmetric, and this way round a plain copy
         work[np.arange(M), np.arange(M)] += shift
         L, failed = dpotrf(work, lower=1, clean=1, overwrite_a=1)
         return None if failed or not np.isfinite(L[-1, -1]) else L

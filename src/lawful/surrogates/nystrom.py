@@ -45,7 +45,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
     kernel : as in `KernelRidge`, one for all tasks. None: a Gaussian, Matern 5/2 or Matern 3/2 kernel with a length scale for
         each input, chosen by evidence on some of the rows, as are those of a kernel with sigma="auto".
     lam : "auto" (or None), "consistent", "rate", a number or one for each task. "auto": for each task by the error of held-out
-        rows around what evidence says; below 1000 rows by generalised cross-validation.
+        rows around what evidence says; below 20,000 rows by generalised cross-validation.
     n_centers : "auto" (2000, or all rows where there are fewer) or a number.
     centers : "uniform" (drawn from the rows), "leverage" (by approximate leverage scores) or inputs (M, d).
     solver : "direct" (Gram matrices), "cg" (conjugate gradients with Falkon's preconditioner; no `update`, no `variance`) or
@@ -64,7 +64,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
     ----------
     kernel_, lam_ (T,), centers_ (M, d), n_centers_, solver_, groups_ (lists of tasks that share normal equations), loo_mse_ (T,)
     (by generalised cross-validation), held_out_ (None, or lam (L, T) and error (L, T), squared errors of held-out rows),
-    n_iter_ (of iterations), n_seen_ (rows learned from).
+    n_iter_ (of iterations; 1 without any), n_seen_ (rows learned from).
     """
 
     tune = "evidence"
@@ -262,6 +262,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         self._single = tasks.single
         return self.fit_tasks(tasks)
 
+    @available_if(lambda self: self.solver != "cg")
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows; see `update`. The first call is `fit`. An output may be missing from a batch altogether."""
         if not hasattr(self, "lam_"):

@@ -28,11 +28,12 @@ from lawful.tasks import Tasks
 __all__ = ["NystromFit"]
 
 HELD, HELD_SHARE = 10_000, 0.1  # rows held out to choose lambda: at most so many, at most such a share
-ENOUGH = 1000  # rows from which on some are held out; below, generalised cross-validation chooses
-AROUND = 10.0 ** np.arange(-2.5, 2.51, 0.25)  # lambdas around that of evidence
-WIDE = 10.0 ** np.arange(-9, 1.01, 1 / 3)  # of the level of the kernel, where there is no evidence
+ENOUGH = 20_000  # rows from which on some are held out; below, generalised cross-validation chooses
+AROUND = 10.0 ** np.arange(-2, 2.01, 0.5)  # lambdas around that of evidence
+WIDE = 10.0 ** np.arange(-9, 1.01, 0.5)  # of the level of the kernel, where there is no evidence
 FEW = 10.0 ** np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # where each costs iterations
 DIRECT, DIRECT_DEVICE = 6000, 40_000  # centres times Gram matrices up to which these are formed
+ROUGH = 1e-4  # relative residual that is enough to compare lambdas
 REFINED = 1e-9  # relative: what iterations leave of the error of single precision
 
 
@@ -75,7 +76,7 @@ class NystromFit:
         tasks, intercept, self._bases = without_base(self.intercept, merged(tasks), type(self).__name__)
         seed = 0 if self.random_state is None else int(np.random.default_rng(self.random_state).integers(2**31))
         self._seed, self._widths, self._tasks = seed, [int(z.shape[1]) for z in tasks.Z], tasks
-        self._counts = np.array([len(r) for r in tasks.rows], dtype=float)
+        self._counts = np.array([self._count(tasks, t) for t in range(len(tasks))], dtype=float)
         kernel, given = self._given_kernel(), self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
         self._base: np.ndarray | None = None  # lambda by evidence
         if kernel is None or is_auto(kernel):
@@ -87,15 +88,25 @@ class NystromFit:
         self._lam = given
         typical = given if given is not None else self._base
         lam = self._counts.mean() ** -0.5 if typical is None else float(np.median(typical))
-        self._engine = Engine(self.kernel_, centers_of(self, tasks, self.kernel_, lam, seed), intercept, self, tasks.X)
+        centers = centers_of(self, tasks, self.kernel_, lam, seed)
+        smallest = None if typical is None else 0.3 * float(np.min(typical))
+        self._engine = Engine(self.kernel_, centers, intercept, self, tasks.X, smallest)
         self.centers_, self.n_centers_ = self._engine.centers, self._engine.M
         self.kernels_ = [self.kernel_] * len(tasks)
         self.solver_ = self._chosen_solver(tasks)
         self.held_out_: dict[str, np.ndarray] | None = None
-        self.n_iter_, self.n_seen_ = 0, len(tasks.seen)
+        self.n_iter_, self.n_seen_ = 1, len(tasks.seen)
         self._normals: list[tuple[list[int], Normal]] | None = None
         self._residuals: list[np.ndarray] | None = None
         return tasks
+
+    @staticmethod
+    def _count(tasks: Tasks, t: int) -> int:
+        """How many observations a task has: where rows are few, equal ones count once, as weight 2 is a row repeated twice."""
+        rows = to_numpy(tasks.rows[t])
+        if len(rows) >= ENOUGH:
+            return len(rows)
+        return len(np.unique(np.concatenate([numpy_rows(tasks.X, rows), to_numpy(tasks.y[t])[:, None]], axis=1), axis=0))
 
     def _sums(self, tasks: Tasks, rows: np.ndarray | None, what: str) -> Statistics:
         total = len(tasks.seen) if rows is None else len(rows)
@@ -130,9 +141,7 @@ class NystromFit:
         path = self._path(tasks)
         if len(seen) < ENOUGH:
             self._statistics = self._sums(tasks, None, "statistics")
-            solved = engine.direct(engine.normals(self._statistics), path, self._widths)
-            free = [np.maximum(1 - s.df / self._counts, 1e-3) for s in solved]
-            return _best(path, np.stack([s.rss / s.n / f**2 for s, f in zip(solved, free)]), self._base)
+            return _best(path, self._cross_validated(engine.direct(engine.normals(self._statistics), path, self._widths)), self._base)
         held, train = self._split(seen)
         part = self._sums(tasks, train, "statistics")
         solved = engine.direct(engine.normals(part), path, self._widths, df=False)
@@ -140,6 +149,11 @@ class NystromFit:
         self._statistics = part.plus(self._sums(tasks, held, "held-out rows"))
         self.held_out_ = {"lam": path, "error": error}
         return _best(path, error, self._base)
+
+    def _cross_validated(self, solved: list[Solution]) -> np.ndarray:
+        """(L, T) by generalised cross-validation."""
+        free = [np.maximum(1 - s.df / self._counts, 1e-3) for s in solved]
+        return np.stack([s.rss / s.n / f**2 for s, f in zip(solved, free)])
 
     def _split(self, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(self._seed + 2)
@@ -176,10 +190,14 @@ class NystromFit:
         with tqdm(desc="NystromRidge: conjugate gradients", unit="step", disable=not self.verbose) as bar:
             if lam is None:
                 path = self._path(tasks, FEW)
-                held, train = self._split(tasks.seen) if len(tasks.seen) >= 10 else (tasks.seen, tasks.seen)
-                solved, _, _ = engine.iterate(tasks, train, path, max(tol, 1e-4), most, bar)
-                error = self._errors(tasks, held, solved)
-                self.held_out_ = {"lam": path, "error": error}
+                if len(tasks.seen) < ENOUGH:
+                    solved, _, _ = engine.iterate(tasks, None, path, max(tol, ROUGH), most, bar)
+                    error = self._cross_validated(solved)
+                else:
+                    held, train = self._split(tasks.seen)
+                    solved, _, _ = engine.iterate(tasks, train, path, max(tol, ROUGH), most, bar)
+                    error = self._errors(tasks, held, solved)
+                    self.held_out_ = {"lam": path, "error": error}
                 lam = _best(path, error, self._base)
             rows = None if len(tasks.seen) == tasks.n_rows else tasks.seen
             (self._solution,), self.n_iter_, _ = engine.iterate(tasks, rows, lam[None, :], tol, most, bar)
@@ -244,8 +262,20 @@ def _best(path: np.ndarray, error: np.ndarray, base: np.ndarray | None) -> np.nd
     with np.errstate(invalid="ignore"):
         known = np.isfinite(error).all(axis=0) & (error.max(axis=0) > 0)
     out = np.full(path.shape[1], np.nan)
-    out[known] = path[np.argmin(error[:, known], axis=0), np.flatnonzero(known)]
+    for t in np.flatnonzero(known):
+        out[t] = _lowest(np.log10(path[:, t]), error[:, t])
     if not known.any():
         return path[len(path) // 2] if base is None else base
     out[~known] = np.median(out[known]) if base is None else base[~known]
     return out
+
+
+def _lowest(x: np.ndarray, error: np.ndarray) -> float:
+    """10^x where a parabola through the smallest error and its neighbours is lowest, to a quarter, so that tasks may share it."""
+    at = int(np.argmin(error))
+    shift = 0.0
+    if 0 < at < len(x) - 1:
+        left, mid, right = np.log(np.maximum(error[at - 1 : at + 2], 1e-300))
+        bend = left - 2 * mid + right
+        shift = float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) * (x[at + 1] - x[at]) if bend > 0 else 0.0
+    return float(10 ** (x[at] + np.round(4 * shift) / 4))

@@ -51,7 +51,7 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
     ridge.__dict__.update(state["learned"])
     ridge.kernel_ = kernel_from_state(state["kernel"])
     ridge.kernels_ = [ridge.kernel_] * len(ridge._widths)
-    ridge._engine = Engine(ridge.kernel_, state["X"], state["constant"], ridge, state["X"], ordered=state["pivots"])
+    ridge._engine = Engine(ridge.kernel_, state["X"], state["constant"], ridge, state["X"], None, state["pivots"])
     ridge.centers_, ridge.n_centers_ = ridge._engine.centers, ridge._engine.M
     where = ridge._engine.widest.where
     ridge._solution = Solution(**(state["solution"] | {"coef": where.array(state["solution"]["coef"], True)}))
