@@ -14,7 +14,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Huber, KernelRidge, NystromRidge, PointCloud, Sphere, Square
+from lawful import (
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    Huber,
+    KernelRidge,
+    NystromRidge,
+    PointCloud,
+    Sphere,
+    Square,
+)
 from lawful.baselines import MeanRegularized, SingleTask, WienerShrinkage
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed
 from lawful.surrogates import Portfolio, RegressorSurrogate, Surrogate
@@ -67,7 +77,9 @@ ESTIMATORS = {
     "search": ConstrainedRegressorCV(Sphere(), kernels=[1.0, 2.0], lams=[1e-4, 1e-3, 1e-2], mus=[0.3]),
     "search of another surrogate": ConstrainedRegressorCV(PointCloud(), surrogate=Ridge(), grid={"alpha": [0.1, 1.0]}),
     "centres": ConstrainedRegressor(Sphere(), surrogate=NystromRidge(Gaussian(1.5), lam=1e-3, n_centers=20)),
-    "search on centres": ConstrainedRegressorCV(Sphere(), surrogate=NystromRidge(n_centers=20), kernels=[1.0, 2.0], lams=[1e-3]),
+    "search on centres": ConstrainedRegressorCV(
+        Sphere(), surrogate=NystromRidge(n_centers=20), kernels=[1.0, 2.0], lams=[1e-3]
+    ),
     "single task": SingleTask(1e-3, kernel=Gaussian(1.5)),
     "coupled": MeanRegularized(1e-3, kernel=Gaussian(1.5)),
     "shrinkage": WienerShrinkage(kernel=Gaussian(1.5)),

@@ -104,7 +104,7 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate(len(tasks.seen)), self._part("constraint")
+        surrogate, constraint = self._surrogate_for(len(tasks.seen)), self._part("constraint")
         self.surrogate_choice_ = self._choice(surrogate, len(tasks.seen))
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
@@ -126,9 +126,12 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
             raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
         return clone(given)
 
-    def _surrogate(self, rows: int = 0) -> Any:
+    def _surrogate_for(self, rows: int) -> Any:
         """The surrogate, not fitted; where none is given, the one for so many rows."""
-        part = NystromRidge() if self.surrogate is None and rows > EXACT_ROWS else self._part("surrogate")
+        return NystromRidge() if self.surrogate is None and rows > EXACT_ROWS else self._surrogate()
+
+    def _surrogate(self) -> Any:
+        part = self._part("surrogate")
         return part if hasattr(part, "fit_tasks") else RegressorSurrogate(part)
 
     def _choice(self, surrogate: Any, rows: int) -> str:

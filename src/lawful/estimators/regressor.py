@@ -24,7 +24,8 @@ class ConstrainedRegressor(LawfulEstimator):
         `Square(metric="identity", confidence="scores")`.
     surrogate : KernelRidge, "auto", Portfolio or any scikit-learn regressor, optional
         What learns the unconstrained part. None means `KernelRidge()`: kernels with a length scale per input, tuned and
-        averaged by their evidence; beyond 5000 rows `NystromRidge()`, the same on 2000 centres. "auto" is `Portfolio()`: kernel ridge, boosted trees and linear ridge, mixed for each output
+        averaged by their evidence; beyond 5000 rows `NystromRidge()`, the same on 2000 centres. "auto" is
+        `Portfolio()`: kernel ridge, boosted trees and linear ridge, mixed for each output
         by their held-out errors; X may then be a DataFrame with categories and gaps. Any regressor or pipeline is made lawful.
     decoder : Decoder or {"posterior", "wiener"}, optional
         None picks the right one for the loss and the set. "posterior" averages over a cloud (or samples of the set) by how well
@@ -117,4 +118,3 @@ class ConstrainedRegressor(LawfulEstimator):
                 f"{type(self).__name__}.partial_fit: {type(self.surrogate_).__name__} cannot learn from more rows; "
                 "surrogate=NystromRidge() would do"
             )
-

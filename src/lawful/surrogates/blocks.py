@@ -7,11 +7,11 @@ The features of an input x are psi(x) = T^-1 k(x), k(x) = [k(x, c_1), ..., k(x, 
 
 so that what a smooth kernel has in common everywhere (constants, linear and quadratic functions) is in p orthonormal features,
 and the other M - p hold only what is left. A Gram matrix of k itself loses every direction below 1e-8 of the largest, because
-its eigenvalues are squared; that of psi loses those below 1e-8 of the largest *residual*, for p (2M - p) operations a row beside
-the M^2 of the Gram matrix. Rough kernels need none of it: p = 0 and psi = k.
+its eigenvalues are squared; that of psi loses those below 1e-8 of the largest *residual*, for p (2M - p) operations a row
+beside the M^2 of the Gram matrix. Rough kernels need none of it: p = 0 and psi = k.
 
-Gaussian and Matern kernels are a product of matrices, exponents = [u, 1, |u|^2] [2v, -|v|^2, -1]', and a function in place. That
-is exact enough while the inputs are not many length scales from the centres (`FAR`); rows that are go the kernel's own way.
+Gaussian and Matern kernels are a product of matrices, exponents = [u, 1, |u|^2] [2v, -|v|^2, -1]', and a function in place.
+That is exact enough while the inputs are not many length scales from the centres (`FAR`); rows that are go the kernel's own way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["SETTLED", "SMALLEST", "Blocks", "Host", "Pivots", "Torch", "hardware
 FAR = 1e6  # squared length scales from the middle of the centres: beyond, the expanded square loses more than ten digits
 PIECE = 2**19  # numbers that one thread turns into kernel values at a time: small enough for its cache
 SETTLED = 1e-3  # of the largest k(c, c): pivots are taken until no residual is above it, where lambda is not known
-SMALLEST = 3e6  # times lambda otherwise: directions of size M lambda are then above 1e-8 of what is left
+SMALLEST = 1e6  # times lambda otherwise: directions of size M lambda are then above 1e-8 of what is left
 MOST_PIVOTS = 0.25  # of the centres
 PANELS = 6  # in which a symmetric product without a routine of its own is computed: (1 + 1/6) / 2 of the operations
 BYTES = {"float64": 8, "float32": 4, "tf32": 4}
@@ -44,8 +44,9 @@ BYTES = {"float64": 8, "float32": 4, "tf32": 4}
 class Pivots:
     """The first p rows of a pivoted Cholesky factorisation of K_MM: which centres come first, and L of them."""
 
-    def __init__(self, order: np.ndarray, L: np.ndarray) -> None:
+    def __init__(self, order: np.ndarray, L: np.ndarray, left: float = 1.0) -> None:
         self.order, self.L = order, L  # (M,) and (M, p), rows in the new order
+        self.left = left  # the largest residual, of the largest k(c, c)
 
     @property
     def p(self) -> int:
@@ -68,7 +69,8 @@ def pivots(kernel: Kernel, centers: np.ndarray, settled: float = SETTLED) -> Piv
         L[:, p] = column / np.sqrt(diagonal[i])
         diagonal = np.maximum(diagonal - L[:, p] ** 2, 0.0)
         p += 1
-    return Pivots(order, L[order, :p].copy())
+    left = diagonal[order[p:]].max(initial=0.0) / first if first > 0 else 1.0
+    return Pivots(order, L[order, :p].copy(), float(left))
 
 
 @cache

@@ -1,7 +1,7 @@
 """What a `NystromRidge` is built on: a kernel, tuned on some of the rows, and centres among them.
 
-Length scales and family are chosen by evidence on at most `SUBSET` rows, the same for all tasks, with noise g = n lambda of each
-task's own. Centres are drawn uniformly, or by approximate ridge leverage scores
+Length scales and family are chosen by evidence on at most `SUBSET` rows, the same for all tasks, with noise g = n lambda of
+each task's own. Centres are drawn uniformly, or by approximate ridge leverage scores
 
     l(x) = phi' (A + n lambda I)^-1 phi + (k(x,x) - |phi|^2) / (n lambda)
 
@@ -111,9 +111,7 @@ def tuned(
     return _kernel(best, units, X.mean(axis=0)), noise if g is None else g
 
 
-def _likeliest(
-    families: tuple[Stationary, ...], tasks: list[Labels], log_g: np.ndarray | None, rows: int, seed: int
-) -> Found:
+def _likeliest(families: tuple[Stationary, ...], tasks: list[Labels], log_g: np.ndarray | None, rows: int, seed: int) -> Found:
     """Length scales for all tasks on so many rows: of the first family from afar, of the others from there."""
     d = tasks[0].X.shape[1]
     tuner, prior = Tuner(families, tasks, log_g), Prior(d)

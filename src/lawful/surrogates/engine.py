@@ -1,4 +1,4 @@
-"""Everything of a `NystromRidge` that depends on its kernel and centres alone, and its work on rows: sums, solutions, predictions.
+"""Everything of a `NystromRidge` that depends on its kernel and centres alone, and its work on rows: sums, solutions, fits.
 
 Memory is planned before it is taken: a Gram matrix for each cell, a few matrices M x M to solve with, and a block of kernel
 values, whose rows are as many as `block_size` says or as fit.
@@ -6,10 +6,12 @@ values, whose rows are as many as `block_size` says or as fit.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from lawful._array import Array, array_namespace, is_torch_array, like, to_numpy
@@ -28,6 +30,8 @@ INFINITE = (
     "NystromRidge: {kernel!r} has entries that are NaN or infinite at these inputs; rescale them, for example with "
     "scikit-learn's StandardScaler"
 )
+ROUNDING = {"float32": 1e-7, "tf32": 1e-4}  # of kernel values, as it matters for sums of products of many of them
+UNKNOWN = 1e-9  # lambda, where none is known yet
 SOLVING = 6  # matrices M x M that solving needs beside the statistics
 
 
@@ -49,16 +53,16 @@ class Engine:
     def __init__(
         self, kernel: Kernel, centers: np.ndarray, intercept: bool, ridge: Any, X: Array, lam: float | None, ordered: Any = None
     ) -> None:
-        """`lam`: about the smallest that will be asked for; `ordered`: the pivots of centres that are in their order already."""
-        self.kernel, self.intercept = kernel, intercept
+        """`lam`: about the smallest that will be asked for; `ordered`: the pivots of centres that are in order."""
+        self.kernel, self.intercept, self.dtype = kernel, intercept, ridge.dtype
         self.where: Host | Torch = hardware(ridge.device, ridge.dtype, X)
         M = len(centers)
         self._require(M, f"{M} centres", SOLVING * 8.0 * M * M)
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(to_numpy(kernel.diag(centers))).all():
                 raise ValueError(INFINITE.format(kernel=kernel))
-        settled = SETTLED if lam is None else float(np.clip(SMALLEST * lam, 1e-10, 0.5))
-        found = pivots(kernel, centers, settled) if ordered is None else Pivots(np.arange(M), ordered)
+        settled = SETTLED if lam is None else float(np.clip(SMALLEST * lam, 1e-10, 1e-2))
+        found = pivots(kernel, centers, settled) if ordered is None else Pivots(np.arange(M), *ordered)
         self.centers, self.found = centers[found.order], found
         self.blocks = Blocks(kernel, self.centers, found, self.where)
         if ridge.block_size is None:
@@ -66,6 +70,7 @@ class Engine:
             self.size = self.blocks.rows(budget)
         else:
             self.size = int(ridge.block_size)
+        self.smallest = UNKNOWN if lam is None else lam
         self._double: Blocks | None = None
         self._whitening: Whitening | None = None
 
@@ -89,7 +94,7 @@ class Engine:
             self.widest.fill(self.centers, K, plain=True)
             if not bool(array_namespace(K).all(array_namespace(K).isfinite(K))):
                 raise ValueError(INFINITE.format(kernel=self.kernel))
-            self._whitening = Whitening((K + K.T) / 2, self.found, self.widest.where)
+            self._whitening = Whitening((K + K.T) / 2, self.found, self.smallest, self.widest.where)
         return self._whitening
 
     def _require(self, M: int, what: str, needed: float) -> None:
@@ -104,9 +109,7 @@ class Engine:
         plan = layers(tasks, rows, min(PATTERNS, room))
         count = len({key for layer in plan for key, _ in layer.cells})
         block = 8.0 * self.size * self.M
-        self._require(
-            self.M, f"{count} Gram matrices of {self.M} centres", 8.0 * self.M**2 * (count + SOLVING) + 2 * block
-        )
+        self._require(self.M, f"{count} Gram matrices of {self.M} centres", 8.0 * self.M**2 * (count + SOLVING) + 2 * block)
         return plan
 
     def statistics(self, tasks: Tasks, rows: np.ndarray | None, bar: tqdm | None = None) -> Statistics:
@@ -119,14 +122,14 @@ class Engine:
 
     # ------------------------------------------------------------------ solutions
 
-    def direct(self, normals: list[tuple[list[int], Normal]], lams: np.ndarray, widths: list[int], df: bool = True) -> list[Solution]:
+    def direct(
+        self, normals: list[tuple[list[int], Normal]], lams: np.ndarray, widths: list[int], df: bool = True
+    ) -> list[Solution]:
         """For lams (L, T) a solution each, columns of Z task by task."""
         L, T = lams.shape
         starts, k = np.cumsum([0, *widths]), int(sum(widths))
         empty = self.widest.where
-        out = [
-            Solution(empty.zeros(self.M, k), np.zeros(k), lams[l], np.zeros(T), np.zeros(T), np.zeros(T)) for l in range(L)
-        ]
+        out = [Solution(empty.zeros(self.M, k), np.zeros(k), lams[l], np.zeros(T), np.zeros(T), np.zeros(T)) for l in range(L)]
         for g, normal in normals:
             offsets = np.cumsum([0] + [widths[t] for t in g])
             inside = {t: range(int(offsets[i]), int(offsets[i + 1])) for i, t in enumerate(g)}
@@ -164,10 +167,17 @@ class Engine:
         lam = np.concatenate([np.repeat(row, widths) for row in lams])
         columns = Columns(tasks, rows, one * L)
         passes = Passes(self.widest, tasks.X, columns, self.size)
-        make = falkon_of(self) if normals is None else statistics_of(normals, columns.columns)
+        make = falkon_of(self) if normals is None else self._single(normals, columns.columns)
         systems = Systems(passes, self.whitening, lam, self.intercept, make)
         start = None if normals is None else systems.precondition(systems.R)
         c, steps, left = conjugate_gradient(systems.apply, systems.precondition, systems.R, start, tol, max_iter, bar)
+        if left > tol:
+            warnings.warn(
+                f"{WHO}: {steps} iterations left a relative residual of {left:.1e}, above {tol:.0e}; a larger max_iter or lam, "
+                "or solver='direct' with dtype='float64', would do",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         coef, k = self.whitening.to_kernel(c), len(one)
         beta = systems.beta(coef)
         rss, df = systems.left(c), systems.freedom()
@@ -177,6 +187,33 @@ class Engine:
             last = l * k + np.cumsum(widths) - 1  # the labels are the last column of their encoding
             out.append(Solution(coef[:, own], beta[own], lams[l], systems.n[last], df[last], rss[last]))
         return out, steps, left
+
+    def _single(self, normals: list[tuple[list[int], Normal]], columns: list[tuple[int, int]]) -> Any:
+        """Preconditioners A + n lambda I from statistics in single precision.
+
+        These know nothing of directions of K_MM that are small beside their rounding, tau: with N = tau (D'D + tau I)^-1, which
+        is 1 there and 0 elsewhere, A is replaced by (I - N) A (I - N) + N (n / M) L'L N.
+        """
+        tau = ROUNDING[self.dtype] * self.M
+        N, product = self.whitening.small(tau), self.whitening.product()
+
+        def make(n: np.ndarray, lam: np.ndarray) -> list[tuple[Array, list[int]]]:
+            out = []
+            for g, normal in normals:
+                A = normal.A - N @ normal.A
+                A = A - A @ N + (normal.n / self.M) * (N @ product @ N)
+                A = (A + A.T) / 2
+                mine = [i for i, (t, _) in enumerate(columns) if t in g]
+                for value in np.unique(lam[mine]):
+                    shift = normal.n * float(value)
+                    C = cholesky(A, shift)
+                    while C is None:
+                        shift = 4 * shift + 1e-9 * normal.n
+                        C = cholesky(A, shift)
+                    out.append((C, [i for i in mine if lam[i] == value]))
+            return out
+
+        return make
 
     # ------------------------------------------------------------------ predictions
 
@@ -210,25 +247,6 @@ class Engine:
 
 def falkon_of(engine: Engine) -> Any:
     return lambda n, lam: falkon(engine.whitening, n, lam)
-
-
-def statistics_of(normals: list[tuple[list[int], Normal]], columns: list[tuple[int, int]]) -> Any:
-    """Preconditioners A + n lambda I from statistics that are nearly right."""
-
-    def make(n: np.ndarray, lam: np.ndarray) -> list[tuple[Array, list[int]]]:
-        out = []
-        for g, normal in normals:
-            mine = [i for i, (t, _) in enumerate(columns) if t in g]
-            for value in np.unique(lam[mine]):
-                shift = normal.n * float(value)
-                C = cholesky(normal.A, shift)
-                while C is None:  # what single precision lost; iterations find it again
-                    shift = 4 * shift + 1e-9 * normal.n
-                    C = cholesky(normal.A, shift)
-                out.append((C, [i for i in mine if lam[i] == value]))
-        return out
-
-    return make
 
 
 def merged(tasks: Tasks) -> Tasks:

@@ -59,7 +59,8 @@ class Columns:
         for i, (t, j) in enumerate(self.columns):
             there = self.places[t][rows]
             values[:, i] = self.Z[t][there, j]
-            weights[:, i] = 1.0 if self.seen[t] is None else np.where(self.seen[t][rows], self.own[t][there], 0.0)
+            seen = self.seen[t]
+            weights[:, i] = 1.0 if seen is None else np.where(seen[rows], self.own[t][there], 0.0)
         return values, weights
 
 

@@ -32,8 +32,7 @@ def without_base(intercept: Any, tasks: Tasks, who: str = "KernelRidge") -> Cent
         beta = np.array(np.nan)
     if beta.shape != (len(y),) or not np.all(np.isfinite(beta)):
         raise ValueError(
-            f"{who}(intercept={intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for each "
-            "output"
+            f"{who}(intercept={intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for each output"
         )
     bases = [_base(z, v, b, who) for z, v, b in zip(Z, y, beta)]
     left = tasks.with_labels([v - b for v, b in zip(y, beta)], [z - like(b, z)[None, :] for z, b in zip(Z, bases)])

@@ -38,15 +38,19 @@ JITTER = 4.0  # times M eps times the largest k(c, c): what rounding leaves of d
 class Whitening:
     """L of K_MM: what turns sums of psi, and coefficients of k, into those of phi."""
 
-    def __init__(self, K: Array, found: Pivots, where: Host | Torch) -> None:
-        """K (M, M), centres in the order of `found`."""
+    def __init__(self, K: Array, found: Pivots, lam: float, where: Host | Torch) -> None:
+        """K (M, M), centres in the order of `found`; `lam` is about the smallest that will be asked for.
+
+        Directions that rounding of the sums, eps n left^2, would fill with more than n lambda are given that size instead:
+        beside M lambda they are nothing.
+        """
         xp = array_namespace(K)
         p, M = found.p, K.shape[0]
         self.p, self.M = p, M
         self.head = where.array(found.L, True)  # [L_pp; L_rp]
         rest = K[p:, p:] - self.head[p:] @ self.head[p:].T
         top = float(xp.max(xp.linalg.diagonal(K))) if M else 1.0
-        jitter = JITTER * M * EPS * top
+        jitter = M * EPS * top * min(JITTER + 10 * found.left**2 * top / lam, 1e-6 / (M * EPS))
         self.D: Array = None
         for _ in range(12):
             self.D = cholesky(rest, jitter)
@@ -55,7 +59,8 @@ class Whitening:
             jitter *= 10
         if self.D is None:
             raise ValueError(
-                "NystromRidge: the kernel matrix of the centres is not positive semidefinite; a kernel such as Gaussian() would do"
+                "NystromRidge: the kernel matrix of the centres is not positive semidefinite; "
+                "a kernel such as Gaussian() would do"
             )
 
     def features(self, sums: Array) -> Array:
@@ -83,6 +88,15 @@ class Whitening:
         xp = array_namespace(self.D)
         left = xp.concat([self.head, xp.concat([_zeros(self.D, self.p, self.M - self.p), self.D], axis=0)], axis=1)
         return left.T @ left
+
+    def small(self, tau: float) -> Array:
+        """(M, M): tau (D'D + tau I)^-1, near 1 for directions of K_MM that are small beside tau, and 0 for pivots."""
+        xp = array_namespace(self.D)
+        C = cholesky(self.D.T @ self.D, tau)
+        eye = xp.eye(self.M - self.p, dtype=self.D.dtype, device=device_of(self.D))
+        inner = tau * solve_lower(C, solve_lower(C, eye), transpose=True)
+        rest = xp.concat([_zeros(self.D, self.M - self.p, self.p), inner], axis=1)
+        return xp.concat([_zeros(self.D, self.p, self.M), rest], axis=0)
 
 
 class Solved(NamedTuple):
@@ -166,7 +180,8 @@ def cholesky(A: Array, shift: float) -> Array | None:
         work[np.arange(M), np.arange(M)] += shift
         L, failed = dpotrf(work, lower=1, clean=1, overwrite_a=1)
         return None if failed or not np.isfinite(L[-1, -1]) else L
-    shifted = A + shift * xp.eye(M, dtype=A.dtype, device=device_of(A))
+    shifted = xp.asarray(A, copy=True)
+    shifted.diagonal().add_(shift)
     L, failed = xp.linalg.cholesky_ex(shifted)  # torch: does not raise
     return None if int(failed) else L
 

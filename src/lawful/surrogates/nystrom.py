@@ -62,8 +62,8 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
 
     Attributes
     ----------
-    kernel_, lam_ (T,), centers_ (M, d), n_centers_, solver_, groups_ (lists of tasks that share normal equations), loo_mse_ (T,)
-    (by generalised cross-validation), held_out_ (None, or lam (L, T) and error (L, T), squared errors of held-out rows),
+    kernel_, lam_ (T,), centers_ (M, d), n_centers_, solver_, groups_ (lists of tasks that share normal equations), loo_mse_
+    (T,) (by generalised cross-validation), held_out_ (None, or lam (L, T) and error (L, T), squared errors of held-out rows),
     n_iter_ (of iterations; 1 without any), n_seen_ (rows learned from).
     """
 
@@ -230,7 +230,8 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         self._statistics = self._sums(self._tasks, None, "statistics")
         self._normals = self._engine.normals(self._statistics)
         found = []
-        for self._solution in self._engine.direct(self._normals, lams, self._widths):
+        for solution in self._engine.direct(self._normals, lams, self._widths):
+            self._solution = solution
             self._settle()
             left, self._residuals = None, None
             if residuals:
@@ -241,7 +242,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         if residuals:
             out.residuals = [np.stack([f[1][t] for f in found]) for t in range(len(part))]  # type: ignore[index]
             out.noise = np.stack([f[2] for f in found])
-        out.variance = np.stack([f[3] for f in found]) if variance else None
+        out.variance = np.stack([f[3] for f in found]) if variance else None  # type: ignore[misc]
         return out
 
     def state(self) -> dict[str, Any]:
@@ -272,7 +273,9 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
 
     def _need_update(self) -> None:
         if not hasattr(self, "update"):
-            raise ValueError("NystromRidge with solver='cg' keeps no sums, so it cannot learn from more rows; solver='direct' would do")
+            raise ValueError(
+                "NystromRidge with solver='cg' keeps no sums, so it cannot learn from more rows; solver='direct' would do"
+            )
 
     def _read(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Tasks:
         if y is None:
@@ -296,7 +299,9 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         if reset:
             self.n_features_in_ = int(X.shape[1])
         elif X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {X.shape[1]} features, but NystromRidge is expecting {self.n_features_in_} features as input")
+            raise ValueError(
+                f"X has {X.shape[1]} features, but NystromRidge is expecting {self.n_features_in_} features as input"
+            )
         return X.to(xp.float64)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

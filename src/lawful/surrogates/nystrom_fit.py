@@ -34,7 +34,6 @@ WIDE = 10.0 ** np.arange(-9, 1.01, 0.5)  # of the level of the kernel, where the
 FEW = 10.0 ** np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # where each costs iterations
 DIRECT, DIRECT_DEVICE = 6000, 40_000  # centres times Gram matrices up to which these are formed
 ROUGH = 1e-4  # relative residual that is enough to compare lambdas
-REFINED = 1e-9  # relative: what iterations leave of the error of single precision
 
 
 class NystromFit:
@@ -80,8 +79,8 @@ class NystromFit:
         kernel, given = self._given_kernel(), self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
         self._base: np.ndarray | None = None  # lambda by evidence
         if kernel is None or is_auto(kernel):
-            found, g = tuned(kernel, tasks, intercept, None if given is None else given * self._counts, seed)  # type: ignore[arg-type]
-            self.kernel_ = found
+            known = None if given is None else given * self._counts
+            self.kernel_, g = tuned(kernel, tasks, intercept, known, seed)  # type: ignore[arg-type]
             self._base = g / self._counts if given is None else None
         else:
             self.kernel_ = kernel if isinstance(kernel, FunctionKernel) else clone(kernel)
@@ -119,7 +118,7 @@ class NystromFit:
 
     def _refined(self, tasks: Tasks, lam: np.ndarray) -> tuple[list[Solution], int, float]:
         with tqdm(desc="NystromRidge: refinement", unit="step", disable=not self.verbose) as bar:
-            return self._engine.iterate(tasks, None, lam[None, :], REFINED, int(self.max_iter), bar, self._normals)
+            return self._engine.iterate(tasks, None, lam[None, :], number(self, "tol"), int(self.max_iter), bar, self._normals)
 
     def _settle(self) -> None:
         """What is known of each task once it is solved."""
@@ -141,7 +140,9 @@ class NystromFit:
         path = self._path(tasks)
         if len(seen) < ENOUGH:
             self._statistics = self._sums(tasks, None, "statistics")
-            return _best(path, self._cross_validated(engine.direct(engine.normals(self._statistics), path, self._widths)), self._base)
+            return _best(
+                path, self._cross_validated(engine.direct(engine.normals(self._statistics), path, self._widths)), self._base
+            )
         held, train = self._split(seen)
         part = self._sums(tasks, train, "statistics")
         solved = engine.direct(engine.normals(part), path, self._widths, df=False)
@@ -271,7 +272,7 @@ def _best(path: np.ndarray, error: np.ndarray, base: np.ndarray | None) -> np.nd
 
 
 def _lowest(x: np.ndarray, error: np.ndarray) -> float:
-    """10^x where a parabola through the smallest error and its neighbours is lowest, to a quarter, so that tasks may share it."""
+    """10^x where a parabola through the smallest error and its neighbours is lowest, to a quarter: tasks may share it."""
     at = int(np.argmin(error))
     shift = 0.0
     if 0 < at < len(x) - 1:

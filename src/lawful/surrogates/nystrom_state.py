@@ -12,7 +12,19 @@ from lawful.surrogates.engine import Engine, Solution
 from lawful.surrogates.statistics import Cell, Statistics
 
 FORMAT = 1
-PARAMETERS = ("lam", "n_centers", "centers", "solver", "intercept", "dtype", "block_size", "device", "tol", "max_iter", "verbose")
+PARAMETERS = (
+    "lam",
+    "n_centers",
+    "centers",
+    "solver",
+    "intercept",
+    "dtype",
+    "block_size",
+    "device",
+    "tol",
+    "max_iter",
+    "verbose",
+)
 LEARNED = ("solver_", "groups_", "n_iter_", "n_seen_", "_widths", "_bases", "_counts", "_base", "_seed")
 OF_FIT = ("n_features_in_", "_single")  # only where `fit(X, y)` was called
 OF_SOLUTION = ("coef", "beta", "lam", "n", "df", "rss")
@@ -28,6 +40,7 @@ def nystrom_state(ridge: Any) -> dict[str, Any]:
     state["given"] = None if given is None else kernel_state(as_kernel(given))
     state["kernel"] = kernel_state(ridge.kernel_)
     state["X"], state["pivots"], state["constant"] = engine.centers, engine.found.L, bool(engine.intercept)
+    state["left"], state["smallest"] = float(engine.found.left), float(engine.smallest)
     state["learned"] = {name: _plain(getattr(ridge, name)) for name in (*LEARNED, *OF_FIT) if hasattr(ridge, name)}
     state["held_out"] = None if ridge.held_out_ is None else {key: to_numpy(v) for key, v in ridge.held_out_.items()}
     names = getattr(ridge, "feature_names_in_", None)
@@ -51,7 +64,8 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
     ridge.__dict__.update(state["learned"])
     ridge.kernel_ = kernel_from_state(state["kernel"])
     ridge.kernels_ = [ridge.kernel_] * len(ridge._widths)
-    ridge._engine = Engine(ridge.kernel_, state["X"], state["constant"], ridge, state["X"], None, state["pivots"])
+    ordered = state["pivots"], state["left"]
+    ridge._engine = Engine(ridge.kernel_, state["X"], state["constant"], ridge, state["X"], state["smallest"], ordered)
     ridge.centers_, ridge.n_centers_ = ridge._engine.centers, ridge._engine.M
     where = ridge._engine.widest.where
     ridge._solution = Solution(**(state["solution"] | {"coef": where.array(state["solution"]["coef"], True)}))
