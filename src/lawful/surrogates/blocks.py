@@ -11,7 +11,7 @@ its eigenvalues are squared; that of psi loses those below 1e-8 of the largest *
 beside the M^2 of the Gram matrix. Rough kernels need none of it: p = 0 and psi = k.
 
 Gaussian and Matern kernels are a product of matrices, exponents = [u, 1, |u|^2] [2v, -|v|^2, -1]', and a function in place.
-That is exact enough while the inputs are not many length scales from the centres (`FAR`); rows that are go the kernel's own way.
+That is exact enough while inputs are not many length scales from the centres (`FAR`); rows that are go the kernel's own way.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ INFINITE = (
 )
 ROUNDING = {"float32": 1e-7, "tf32": 1e-4}  # of kernel values, as it matters for sums of products of many of them
 UNKNOWN = 1e-9  # lambda, where none is known yet
+PASS = 2**23  # bytes of a block that is read twice and hardly worked on: it should stay in the caches
 SOLVING = 6  # matrices M x M that solving needs beside the statistics
 
 
@@ -70,6 +71,8 @@ class Engine:
             self.size = self.blocks.rows(budget)
         else:
             self.size = int(ridge.block_size)
+        narrow = isinstance(self.where, Host) and ridge.block_size is None
+        self.pass_size = min(self.size, self.blocks.rows(PASS)) if narrow else self.size
         self.smallest = UNKNOWN if lam is None else lam
         self._double: Blocks | None = None
         self._whitening: Whitening | None = None
@@ -166,7 +169,7 @@ class Engine:
         one = [(t, j) for t in range(T) for j in range(widths[t])]
         lam = np.concatenate([np.repeat(row, widths) for row in lams])
         columns = Columns(tasks, rows, one * L)
-        passes = Passes(self.widest, tasks.X, columns, self.size)
+        passes = Passes(self.widest, tasks.X, columns, self.pass_size)
         make = falkon_of(self) if normals is None else self._single(normals, columns.columns)
         systems = Systems(passes, self.whitening, lam, self.intercept, make)
         start = None if normals is None else systems.precondition(systems.R)

@@ -34,7 +34,7 @@ ROWS = 4096  # of which variances are computed at once
 
 
 def _direct(ridge: NystromRidge) -> bool:
-    return getattr(ridge, "solver_", "direct") == "direct"
+    return getattr(ridge, "solver_", ridge.solver) != "cg"
 
 
 class NystromRidge(RegressorMixin, NystromFit, Surrogate):
