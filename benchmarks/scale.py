@@ -238,7 +238,7 @@ def growth(args: argparse.Namespace) -> None:
     cut = 2 if args.quick else 1
     plans = {
         "n": ([10_000 // cut, 20_000 // cut, 40_000 // cut, 80_000 // cut, 160_000 // cut], lambda v: (v, 1000, 7)),
-        "M": ([250, 500, 1000, 2000 // cut, 4000 // cut], lambda v: (20_000, v, 7)),
+        "M": ([250, 500, 1000, 2000, 4000][: 5 - cut + 1], lambda v: (20_000, v, 7)),
         "T": ([1, 4, 16, 64], lambda v: (20_000, 1000, v)),
         "T with gaps": ([1, 2, 4, 8], lambda v: (20_000, 1000, v)),
     }
@@ -250,6 +250,7 @@ def growth(args: argparse.Namespace) -> None:
             Y = np.tile(Y, (1, -(-T // JOINTS)))[:, :T]
             if "gaps" in name:
                 Y = np.where(np.random.default_rng(0).uniform(size=Y.shape) < 0.3, np.nan, Y)
+            model = None  # the last one's memory is free again
             before, peak = _resident(), Peak()
             model, fit = timed(NystromRidge(Gaussian(8.0 * X.std(axis=0)), lam=1e-7, n_centers=M).fit, X, Y)
             memory = peak.bytes() - before

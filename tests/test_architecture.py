@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "_files": set(),
     "_kernel_bases": set(),
     "_lazy": set(),
+    "_memory": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
     "_threads": set(),

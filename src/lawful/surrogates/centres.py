@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from lawful._array import Array, is_torch_array, to_numpy
 from lawful._checks import check_choice, check_count
-from lawful._threads import blas_threads
+from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Gaussian, Kernel, Matern, Stationary
 from lawful.surrogates.averaging import FEW, LAST, STEPS, Found, Tuner, likeliest, thinned
 from lawful.surrogates.evidence import Labels
@@ -122,12 +122,12 @@ def _likeliest(families: tuple[Stationary, ...], tasks: list[Labels], log_g: np.
     ends = [end for end in (posterior.descend(x, STEPS) for x in begins) if end is not None]
     x = min(ends, key=lambda end: end.value).x if ends else begins[0]
     first = tuner.found(families[0], some, prior, x, STEPS) or Found(families[0], x, np.inf, prior)
-    found = [first]
-    for kernel in families[1:]:
-        begin = tuner.posterior(kernel, some, prior).join(first.x[:d], first.log_g)
-        one = tuner.found(kernel, some, prior, begin, LAST)
-        found += [] if one is None else [one]
-    return likeliest(found)
+
+    def other(kernel: Stationary) -> Found | None:
+        return tuner.found(kernel, some, prior, tuner.posterior(kernel, some, prior).join(first.x[:d], first.log_g), LAST)
+
+    others = on_threads(other, families[1:], n_threads(None))
+    return likeliest([first, *(one for one in others if one is not None)])
 
 
 def centers_of(ridge: Any, tasks: Tasks, kernel: Kernel, lam: float, seed: int) -> np.ndarray:

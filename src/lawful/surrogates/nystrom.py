@@ -193,7 +193,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         self._residuals = [to_numpy(y) - before[to_numpy(r), t] for t, (y, r) in enumerate(zip(tasks.y, tasks.rows))]
         self._tasks = tasks
         old = self._solution.n
-        self._statistics = self._statistics.plus(self._sums(tasks, None, "statistics"))
+        self._statistics, self._normals = self._statistics.plus(self._sums(tasks, None, "statistics")), None
         self._counts = self._counts + np.array([len(r) for r in tasks.rows])
         self.n_seen_ += len(tasks.seen)
         new = old + np.array([float(to_numpy(w).sum()) for w in tasks.weights])
@@ -226,11 +226,10 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
     ) -> HeldOut:
         """Fitted on `part` for every lambda of a path, and its predictions at X."""
         self.set_params(solver="direct")
-        self._prepare(part)
+        self._prepare(part, float(lams.min()))
         self._statistics = self._sums(self._tasks, None, "statistics")
-        self._normals = self._engine.normals(self._statistics)
         found = []
-        for solution in self._engine.direct(self._normals, lams, self._widths):
+        for solution in self._engine.direct(self._normal_equations(), lams, self._widths):
             self._solution = solution
             self._settle()
             left, self._residuals = None, None

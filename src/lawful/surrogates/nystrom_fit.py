@@ -69,8 +69,11 @@ class NystromFit:
         self._settle()
         return self
 
-    def _prepare(self, tasks: Tasks) -> Tasks:
-        """Kernel, lambda where it is known, centres and solver; the tasks without what a fixed intercept explains."""
+    def _prepare(self, tasks: Tasks, smallest: float | None = None) -> Tasks:
+        """Kernel, lambda where it is known, centres and solver; the tasks without what a fixed intercept explains.
+
+        `smallest`: no lambda will be below it, where a path is to be followed.
+        """
         self._check()
         tasks, intercept, self._bases = without_base(self.intercept, merged(tasks), type(self).__name__)
         seed = 0 if self.random_state is None else int(np.random.default_rng(self.random_state).integers(2**31))
@@ -88,7 +91,8 @@ class NystromFit:
         typical = given if given is not None else self._base
         lam = self._counts.mean() ** -0.5 if typical is None else float(np.median(typical))
         centers = centers_of(self, tasks, self.kernel_, lam, seed)
-        smallest = None if typical is None else 0.3 * float(np.min(typical))
+        if smallest is None and typical is not None:
+            smallest = 0.3 * float(np.min(typical))
         self._engine = Engine(self.kernel_, centers, intercept, self, tasks.X, smallest)
         self.centers_, self.n_centers_ = self._engine.centers, self._engine.M
         self.kernels_ = [self.kernel_] * len(tasks)
@@ -113,8 +117,12 @@ class NystromFit:
             return self._engine.statistics(tasks, rows, bar)
 
     def _solve(self, lam: np.ndarray) -> None:
-        self._normals = self._engine.normals(self._statistics)
-        (self._solution,) = self._engine.direct(self._normals, lam[None, :], self._widths)
+        (self._solution,) = self._engine.direct(self._normal_equations(), lam[None, :], self._widths)
+
+    def _normal_equations(self) -> list[tuple[list[int], Normal]]:
+        if self._normals is None:
+            self._normals = self._engine.normals(self._statistics)
+        return self._normals
 
     def _refined(self, tasks: Tasks, lam: np.ndarray) -> tuple[list[Solution], int, float]:
         with tqdm(desc="NystromRidge: refinement", unit="step", disable=not self.verbose) as bar:
@@ -140,9 +148,7 @@ class NystromFit:
         path = self._path(tasks)
         if len(seen) < ENOUGH:
             self._statistics = self._sums(tasks, None, "statistics")
-            return _best(
-                path, self._cross_validated(engine.direct(engine.normals(self._statistics), path, self._widths)), self._base
-            )
+            return _best(path, self._cross_validated(engine.direct(self._normal_equations(), path, self._widths)), self._base)
         held, train = self._split(seen)
         part = self._sums(tasks, train, "statistics")
         solved = engine.direct(engine.normals(part), path, self._widths, df=False)
@@ -208,11 +214,6 @@ class NystromFit:
         """(m, T) predictions of y less a fixed intercept."""
         last = (np.cumsum(self._widths) - 1).tolist()
         return to_numpy(self._engine.predict(X, self._solution.coef[:, last], self._solution.beta[last]))
-
-    def _normal_equations(self) -> list[tuple[list[int], Normal]]:
-        if self._normals is None:
-            self._normals = self._engine.normals(self._statistics)
-        return self._normals
 
     # ------------------------------------------------------------------ its parts
 
