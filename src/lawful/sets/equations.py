@@ -208,15 +208,15 @@ class Equations(ConstraintSet):
     def relative(self, c: Array) -> Array:
         return self.measured(c)[0]
 
+    @np.errstate(all="ignore")  # outside its domain a law is not a number, and so is its size
     def measured(self, c: Array) -> tuple[Array, Array]:
         """See `ConstraintSet`; what is obeyed to a fraction of its terms alone needs no closer look."""
         self._need_x()
         xp = array_namespace(c)
-        with np.errstate(all="ignore"):
-            known = self.system_.measured(c)
-            if known is None:
-                off = positive(functions(self, c), self.system_.count("="))
-                known = peak(off / self._sizes("terms", c)), peak(off)
+        known = self.system_.measured(c)
+        if known is None:
+            off = positive(functions(self, c), self.system_.count("="))
+            known = peak(off / self._sizes("terms", c)), peak(off)
         found, residual = known
         rest = xp.nonzero(~(found <= tolerance(c)))[0]
         if rest.shape[0]:
