@@ -34,6 +34,7 @@ class Decoding:
     margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
     names         names of the outputs, for `to_frame`
     std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None
+    gap           (m,)   how much lower, at most, F is at another point of C (0: proven), where the decoder bounds it; else None
 
     `status` of a row:
 
@@ -53,6 +54,7 @@ class Decoding:
     margin: Array
     names: tuple[str, ...] | None = None
     std: Array | None = None
+    gap: Array | None = None
 
     @property
     def status(self) -> np.ndarray:
@@ -71,7 +73,8 @@ class Decoding:
             raise ImportError("Decoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
-        for field in ("value", "residual", "status", "iterations", "margin", "law_residual"):
+        fields = ["value", "residual", "status", "iterations", "margin", "law_residual"]
+        for field in fields if self.gap is None else [*fields, "gap"]:
             column = field
             while column in names:
                 column = f"decoding_{column}"
@@ -96,7 +99,8 @@ def stack(parts: list[Decoding]) -> Decoding:
     if len(parts) == 1:
         return parts[0]
     xp = array_namespace(parts[0].c)
-    return Decoding(**{field: xp.concat([getattr(part, field) for part in parts]) for field in FIELDS})
+    known = (*FIELDS, "gap") if all(part.gap is not None for part in parts) else FIELDS
+    return Decoding(**{field: xp.concat([getattr(part, field) for part in parts]) for field in known})
 
 
 Decode = Callable[..., Decoding]
