@@ -46,8 +46,8 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
     constraint : Logic, optional
         `Logic(["dog -> animal", "exactly_one(a, b, c)", "at_most(2, p, q, r)"])`; None means that anything goes.
     surrogate : scikit-learn classifier or regressor, KernelRidge or Portfolio, optional
-        What learns the log-odds. None means logistic regression on standardised inputs. Regressors, `KernelRidge` among them,
-        are calibrated on held-out rows.
+        What learns the log-odds. None means logistic regression on standardised inputs, label by label and then, starting from
+        there, all labels together under the logic. Regressors, `KernelRidge` among them, are calibrated on held-out rows.
     loss : {"subset", "hamming", "hinge", "logistic"} or a Loss
         What a prediction is best for: the most probable assignment ("subset": a row is right or wrong as a whole); the
         fewest wrong labels on average ("hamming": by the probabilities of `predict_proba`); or the assignment that agrees best
@@ -129,7 +129,7 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
         self.output_names_ = names or tasks.output_names
         self.classes_ = np.arange(len(tasks)) if names is None else np.array(names, dtype=object)
         self._warn_of_violations(Y)
-        self.surrogate_ = surrogate.fit_labels(tasks)
+        self.surrogate_ = surrogate.fit_labels(tasks, self.constraint_)
         return tasks.inputs_of(surrogate)
 
     def _fit_classes(self, X: Any, y: Any, sample_weight: Any, law: Logic, surrogate: Any) -> Any:
@@ -198,7 +198,7 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
             check_choice("ConstrainedClassifier", "loss", self.loss, LOSSES)
         if self.loss == "hamming" and not surrogate.probabilistic:
             raise ValueError(
-                f'ConstrainedClassifier: loss="hamming" needs probabilities, which {type(self.surrogate).__name__} does not know'
+                f'ConstrainedClassifier: loss="hamming" needs probabilities, which {type(self.surrogate).__name__} lacks'
                 '; give loss="hinge" or "subset", or wrap it in CalibratedClassifierCV'
             )
         if self.loss == "subset" and self.weights is not None:

@@ -25,7 +25,7 @@ from lawful.surrogates.base import Surrogate
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.tasks import Tasks, rows_of
 
-__all__ = ["LabelClassifiers", "LabelRegressions", "constant_log_odds"]
+__all__ = ["LabelClassifiers", "LabelRegressions", "as_label_surrogate", "constant_log_odds"]
 
 STEPS, RIDGE = 50, 1e-6  # of Newton's method for (a, b), in units of standardised predictions
 STEEP = 100.0  # log-odds of predictions that separate the labels: as sure as one can be
@@ -54,7 +54,7 @@ class LabelClassifiers(BaseEstimator):
     def probabilistic(self) -> bool:
         return hasattr(self.classifier, "predict_proba")
 
-    def fit_labels(self, tasks: Tasks) -> Self:
+    def fit_labels(self, tasks: Tasks, law: Any = None) -> Self:
         X = tasks.inputs_of(self)
         tags = get_tags(self.classifier)
         together = bool(tags.classifier_tags is not None and tags.classifier_tags.multi_label)
@@ -124,7 +124,7 @@ class LabelRegressions(BaseEstimator):
     def allow_nan(self) -> bool:
         return bool(getattr(self.surrogate, "allow_nan", False))
 
-    def fit_labels(self, tasks: Tasks) -> Self:
+    def fit_labels(self, tasks: Tasks, law: Any = None) -> Self:
         self.surrogate_ = clone(self.surrogate).fit_tasks(tasks)
         lines = []
         for y, residual, w in zip(tasks.y, self.surrogate_.residuals(), tasks.weights):

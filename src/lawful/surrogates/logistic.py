@@ -1,9 +1,10 @@
 """Logistic regression of every label on standardised inputs, kept as arrays: one matrix product predicts all labels.
 
-    s_t(x) = w_t' (x - mean) / scale + b_t,      w_t of least penalised likelihood (scikit-learn's LogisticRegression)
+    s_t(x) = w_t' (x - mean) / scale + b_t,      w_t of largest penalised likelihood (scikit-learn's LogisticRegression),
 
-Equal rows are merged and sorted, so that no result depends on the order of rows. Inputs that never vary are left as they are.
-Classes of a single column have log p_k, the log of the softmax of their scores.
+and then, where a logic ties the labels together, of all labels at once (`joint`). Equal rows are merged and sorted for the separate
+fits, so that they do not depend on the order of rows. Inputs that never vary are left as they are. Classes of a single column
+have log p_k, the log of the softmax of their scores.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from lawful._checks import number
+from lawful.surrogates.joint import refine
 from lawful.surrogates.labels import constant_log_odds
 from lawful.tasks import Tasks
 
@@ -28,13 +30,14 @@ MAX_ITER = 1000
 
 
 class LabelLogistic(BaseEstimator):
-    """`C` as in scikit-learn: the inverse of the penalty."""
+    """`C` as in scikit-learn: the inverse of the penalty; `strength`: how much the logic has to say to move a coefficient."""
 
     probabilistic = True
     raw = allow_nan = False
 
-    def __init__(self, C: float = 1.0, n_jobs: int | None = None) -> None:
+    def __init__(self, C: float = 1.0, strength: float = 10.0, n_jobs: int | None = None) -> None:
         self.C = C
+        self.strength = strength
         self.n_jobs = n_jobs
 
     def _standardise(self, X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +53,8 @@ class LabelLogistic(BaseEstimator):
         places[seen] = which.ravel()
         return (U - self.mean_) / self.scale_, places
 
-    def fit_labels(self, tasks: Tasks) -> Self:
+    def fit_labels(self, tasks: Tasks, law: Any = None) -> Self:
+        """Each label by itself, and then, where a law ties them together and its sums are exact, all of them under the law."""
         number(self, "C")
         U, places = self._standardise(tasks.X, tasks.weight.sum(axis=1))
         found = Parallel(n_jobs=self.n_jobs)(
@@ -58,6 +62,13 @@ class LabelLogistic(BaseEstimator):
         )
         self.coef_ = np.concatenate([coef for coef, _ in found])
         self.intercept_ = np.concatenate([intercept for _, intercept in found])
+        if law is not None and law.exact_ and law.size_ > len(tasks):
+            weight = tasks.weight
+            each = weight.sum(axis=1) / np.maximum((weight > 0).sum(axis=1), 1)
+            W = np.hstack([self.coef_, self.intercept_[:, None]])
+            inputs = (tasks.X - self.mean_) / self.scale_
+            W = refine(W, inputs, tasks.Y, each, law, number(self, "strength", zero=True))
+            self.coef_, self.intercept_ = W[:, :-1], W[:, -1]
         return self
 
     def fit_classes(self, X: Any, y: np.ndarray, weights: np.ndarray) -> Self:

@@ -38,8 +38,13 @@ class Compiled:
 
     @property
     def exact(self) -> bool:
-        """Whether `marginals` are."""
+        """Whether `sums` are."""
         return all(solver.exact for solver in self.solvers)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the sums of a row take, besides one a label."""
+        return sum(solver.size for solver in self.solvers)
 
     def best(self, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The assignments (m, T) of least cost, costs (m, T) of being true; margins to the second-best (inf where it is not
@@ -57,14 +62,18 @@ class Compiled:
             margin = np.full(m, np.inf)
         return found, margin, gap
 
-    def marginals(self, logits: np.ndarray) -> np.ndarray:
-        """(m, T) P(label is true) when labels with these log-odds are independent but for the formulas."""
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) log of the sum of prod_t exp(logits_t c_t) over assignments that obey, and (m, T) the share of it in which each
+        label is true: its probability when labels with these log-odds are independent but for the formulas."""
         out = np.exp(-np.logaddexp(0.0, -logits))
+        total = np.logaddexp(0.0, logits[:, self.split.free]).sum(axis=1)
         for t, value in self.split.decided.items():
             out[:, t] = value
+            total = total + value * logits[:, t]
         for part, solver in zip(self.split.parts, self.solvers):
-            out[:, part.labels] = solver.marginals(logits[:, part.labels])
-        return out
+            inside, out[:, part.labels] = solver.sums(logits[:, part.labels])
+            total = total + inside
+        return total, out
 
     def truth(self, values: np.ndarray) -> np.ndarray:
         """(m, F) which formulas hold for truth values (m, T)."""

@@ -14,7 +14,8 @@ import numpy as np
 
 __all__ = ["FALSE", "MAX_GATES", "TRUE", "Gate", "Gates"]
 
-TRUE, FALSE = 0, 1
+TRUE = 0
+FALSE = 1
 MAX_GATES = 100_000
 
 Gate = tuple[int, int, tuple[int, ...]]  # lo, hi, literals

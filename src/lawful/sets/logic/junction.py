@@ -41,13 +41,13 @@ class Bucket:
 
 
 class Junction:
-    """`best` and `marginals` of a part, exactly."""
+    """`best` and `sums` of a part, exactly."""
 
     exact = True
 
     def __init__(self, n: int, buckets: list[Bucket], sizes: list[int]) -> None:
         self.n, self.buckets, self.sizes = n, buckets, sizes
-        self.states = sum(prod(sizes[v] for v in b.scope) for b in buckets)
+        self.size = sum(prod(sizes[v] for v in b.scope) for b in buckets)
 
     # ------------------------------------------------------------------ the tree of tables
 
@@ -136,7 +136,7 @@ class Junction:
         return np.stack([chosen[t] for t in range(self.n)], axis=1).astype(bool)
 
     def _rows(self, m: int) -> list[slice]:
-        step = max(16, CELLS // self.states)
+        step = max(16, CELLS // self.size)
         return [slice(i, min(i + step, m)) for i in range(0, m, step)]
 
     def best(self, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -153,16 +153,16 @@ class Junction:
             margin[rows] = (total - other).min(axis=0)
         return found, np.maximum(margin, 0.0), np.zeros(m)
 
-    def marginals(self, logits: np.ndarray) -> np.ndarray:
-        """(m, n) P(label is true) under prod_t exp(logits_t c_t) on the assignments."""
-        out = np.empty(logits.shape)
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) log of the sum of prod_t exp(logits_t c_t) over the assignments, (m, n) the share of those with each label."""
+        out, total = np.empty(logits.shape), np.empty(len(logits))
         for rows in self._rows(len(logits)):
-            tables, messages, _ = self._up(logits[rows], _sum)
+            tables, messages, total[rows] = self._up(logits[rows], _sum)
             off, on = self._down(tables, messages, _sum)
             top = np.maximum(off, on)
             off, on = np.exp(off - top), np.exp(on - top)
             out[rows] = (on / (off + on)).T
-        return out
+        return total, out
 
 
 class Reduce:

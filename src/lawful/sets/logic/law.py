@@ -194,10 +194,19 @@ class Logic(ConstraintSet):
         second-best (inf where it is not known) and the gap (m,): how much cheaper, at most, another one may be (0: proven)."""
         return self._compiled().best(np.asarray(costs, np.float64))
 
+    @property
+    def size_(self) -> int:
+        """How many numbers the sums of a row take: what probabilities cost."""
+        return self.n_tasks_ + self._compiled().size
+
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) log Z, the log of the sum of prod_t exp(logits_t c_t) over assignments that obey, and `marginals`."""
+        return self._compiled().sums(np.asarray(logits, np.float64))
+
     def marginals(self, logits: np.ndarray) -> np.ndarray:
         """(m, T) the probability of each label given that the formulas hold, for labels that are independent otherwise, with
         these log-odds. Exact if `exact_`; else means over random assignments that obey."""
-        return self._compiled().marginals(np.asarray(logits, np.float64))
+        return self.sums(logits)[1]
 
     def project(self, b: Array, a: Array) -> Array:
         """argmin of sum_t a_t c_t^2 - 2 b_t c_t: with two values a label has, that is a cost of being true."""

@@ -24,9 +24,9 @@ DRAWS, SEED = 100, 0  # random assignments a row, for marginals
 
 
 class Search:
-    """`best` of a part with a gap for each row; `marginals` are approximate."""
+    """`best` of a part with a gap for each row; `sums` are approximate."""
 
-    exact = False
+    exact, size = False, 0
 
     def __init__(self, part: Part, time_limit: float = 10.0, nodes: int = NODES) -> None:
         self.part, self.linear, self.time_limit, self.nodes = part, Linear(part), time_limit, nodes
@@ -94,8 +94,8 @@ class Search:
             gaps[i] = 0.0 if outcome.proven else max(float(costs[i] @ values[i]) - max(outcome.bound, least), 0.0)
         return values, gaps
 
-    def marginals(self, logits: np.ndarray) -> np.ndarray:
-        """(m, n) how often each label is true among `DRAWS` random assignments."""
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) NaN, as the sum is not known, and (m, n) how often each label is true among `DRAWS` random assignments."""
         rng = np.random.default_rng(SEED)
         noise = rng.logistic(size=(DRAWS, 1, self.part.n))  # the same for every row: a row's answer is its own affair
-        return np.mean([self.best(-(logits + one))[0] for one in noise], axis=0)
+        return np.full(len(logits), np.nan), np.mean([self.best(-(logits + one))[0] for one in noise], axis=0)

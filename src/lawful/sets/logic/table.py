@@ -35,7 +35,7 @@ def holds(part: Part, gates: list[Gate], values: np.ndarray) -> np.ndarray:
 
 
 class Table:
-    """`points` (P, n): every assignment of the part's labels that obeys it. `best` and `marginals` are exact."""
+    """`points` (P, n): every assignment of the part's labels that obeys it. `best` and `sums` are exact."""
 
     exact = True
 
@@ -67,6 +67,11 @@ class Table:
         few_first = np.lexsort((*(~points[:, t] for t in reversed(range(part.n))), points.sum(axis=1)))
         return cls(points[few_first])  # of equal costs the first is taken: with few labels, the first ones
 
+    @property
+    def size(self) -> int:
+        """How many numbers a row's sums take."""
+        return len(self.points)
+
     def any(self) -> np.ndarray | None:
         """(n,) one assignment, None where there is none."""
         return self.points[0] if len(self.points) else None
@@ -89,13 +94,15 @@ class Table:
                 margin[rows] = total.min(axis=1) - least
         return self.points[index], np.maximum(margin, 0.0), np.zeros(m)
 
-    def marginals(self, logits: np.ndarray) -> np.ndarray:
-        """(m, n) P(label is true) under prod_t exp(logits_t c_t) on the assignments."""
-        out = np.empty(logits.shape)
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) log of the sum of prod_t exp(logits_t c_t) over the assignments, (m, n) the share of those with each label."""
+        out, total = np.empty(logits.shape), np.empty(len(logits))
         for rows in self._rows(len(logits)):
             weight = logits[rows] @ self._floats.T
-            weight -= weight.max(axis=1, keepdims=True)
+            top = weight.max(axis=1, keepdims=True)
+            weight -= top
             np.exp(weight, out=weight)
-            weight /= weight.sum(axis=1, keepdims=True)
-            out[rows] = weight @ self._floats
-        return np.clip(out, 0.0, 1.0)
+            scale = weight.sum(axis=1, keepdims=True)
+            weight /= scale
+            out[rows], total[rows] = weight @ self._floats, (top + np.log(scale))[:, 0]
+        return total, np.clip(out, 0.0, 1.0)
