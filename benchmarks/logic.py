@@ -147,12 +147,8 @@ def compare(name: str, make: Callable[[np.random.Generator], Problem], seeds: li
     ours = np.array([run["lawful subset"] for run in runs])[:, :3]
     for rival in (system for system in runs[0] if not system.startswith("lawful")):
         gain = ours - np.array([run[rival] for run in runs])[:, :3]
-        print(
-            f"  subset - {rival:12} micro {gain[:, 0].mean():+.4f} ({(gain[:, 0] >= 0).sum()} of {len(seeds)} seeds), ", end=""
-        )
-        print(
-            f"macro {gain[:, 1].mean():+.4f} ({(gain[:, 1] >= 0).sum()}), rows {gain[:, 2].mean():+.4f} ({(gain[:, 2] >= 0).sum()})"
-        )
+        parts = [f"{what} {g.mean():+.4f} ({(g >= 0).sum()})" for what, g in zip(("micro", "macro", "rows"), gain.T)]
+        print(f"  subset - {rival:12} {', '.join(parts)}  (seeds of {len(seeds)} on which it is no worse)")
 
 
 def general(rng: np.random.Generator, T: int) -> Logic:

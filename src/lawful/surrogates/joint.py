@@ -5,9 +5,9 @@ the labels share is in every one of them. Together they are the conditional rand
 
     log P(c | x) = sum_t s_t(x) c_t - log Z(s(x)),      Z(s) = sum over c that obey of exp(sum_t s_t c_t),
 
-whose likelihood is concave in the coefficients, with the marginals of `law.sums` in its slope. Its maximum near the coefficients
-W0 of the separate fits (`strength` times half the squared distance is taken off), is what `refine` returns. Labels that are not
-known are summed over: of a row with gaps the likelihood is Z with the known labels held, over Z.
+whose likelihood is concave in the coefficients, with the marginals of `law.sums` in its slope. Its maximum near the
+coefficients W0 of separate fits (`strength` times half the squared distance is taken off) is what `refine` returns. Labels
+that are not known are summed over: of a row with gaps the likelihood is Z with the known labels held, over Z.
 """
 
 from __future__ import annotations

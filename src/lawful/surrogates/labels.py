@@ -57,7 +57,7 @@ class LabelClassifiers(BaseEstimator):
     def fit_labels(self, tasks: Tasks, law: Any = None) -> Self:
         X = tasks.inputs_of(self)
         tags = get_tags(self.classifier)
-        together = bool(tags.classifier_tags is not None and tags.classifier_tags.multi_label)
+        together = tags.target_tags.multi_output or bool(tags.classifier_tags and tags.classifier_tags.multi_label)
         varying = [t for t, y in enumerate(tasks.y) if y.min() != y.max()]
         self.constants_ = np.array([constant_log_odds(y, w) for y, w in zip(tasks.y, tasks.weights)])
         self.counts_ = np.array([w.sum() for w in tasks.weights])
@@ -183,7 +183,7 @@ def _platt(g: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, float]:
 
 def _fitted(classifier: Any, X: Any, Y: np.ndarray, weights: np.ndarray) -> Any:
     """A fitted clone; weights go along only when they say something."""
-    target = Y[:, 0] if Y.shape[1] == 1 else Y
+    target = Y[:, 0] if Y.shape[1] == 1 and get_tags(classifier).target_tags.single_output else Y
     if np.all(weights == weights[0]):
         return clone(classifier).fit(X, target)
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier

@@ -2,9 +2,9 @@
 
     s_t(x) = w_t' (x - mean) / scale + b_t,      w_t of largest penalised likelihood (scikit-learn's LogisticRegression),
 
-and then, where a logic ties the labels together, of all labels at once (`joint`). Equal rows are merged and sorted for the separate
-fits, so that they do not depend on the order of rows. Inputs that never vary are left as they are. Classes of a single column
-have log p_k, the log of the softmax of their scores.
+and then, where a logic ties the labels together, of all labels at once (`joint`). Equal rows are merged and sorted for the
+separate fits, so that they do not depend on the order of rows. Inputs that never vary are left as they are. Classes of a
+single column have log p_k, the log of the softmax of their scores.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from lawful.sets.logic.table import Table
 __all__ = ["Compiled"]
 
 FEW, MANY = 1024, 2**16  # assignments: a table is quicker than anything; a table is better than a search
+LISTED = 4096  # assignments of all labels, for decoders that look at every point
 SHOWN = 20  # formulas in an error message
 
 
@@ -74,6 +77,22 @@ class Compiled:
             inside, out[:, part.labels] = solver.sums(logits[:, part.labels])
             total = total + inside
         return total, out
+
+    @cached_property
+    def points(self) -> np.ndarray | None:
+        """(P, T) all assignments that obey, None where they are more than `LISTED`."""
+        found = np.zeros((1, self.n_labels), bool)
+        found[:, [t for t, value in self.split.decided.items() if value]] = True
+        tables = [Table.of(part, LISTED) for part in self.split.parts]
+        choices = [(part.labels, table.points) for part, table in zip(self.split.parts, tables) if table is not None]
+        choices += [(np.array([t]), np.array([[False], [True]])) for t in self.split.free]
+        if len(choices) < len(tables) + len(self.split.free) or prod(len(points) for _, points in choices) > LISTED:
+            return None
+        for labels, points in choices:
+            which = np.tile(np.arange(len(points)), len(found))
+            found = np.repeat(found, len(points), axis=0)
+            found[:, labels] = points[which]
+        return found
 
     def truth(self, values: np.ndarray) -> np.ndarray:
         """(m, F) which formulas hold for truth values (m, T)."""

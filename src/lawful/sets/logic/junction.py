@@ -25,7 +25,7 @@ from lawful.sets.logic.parts import Part
 __all__ = ["Junction"]
 
 SHORT = 4  # gates with so many literals are one table
-CLIQUE, TOTAL = 2**12, 2**17  # states in the largest table, and in all
+CLIQUE, TOTAL = 2**12, 2**19  # states in the largest table, and in all
 CELLS = 2**22  # numbers in the tables of one batch of rows
 
 

@@ -208,6 +208,15 @@ class Logic(ConstraintSet):
         these log-odds. Exact if `exact_`; else means over random assignments that obey."""
         return self.sums(logits)[1]
 
+    @property
+    def points_(self) -> np.ndarray:
+        """(P, T) all assignments that obey, where there are few enough to list."""
+        points = self._compiled().points
+        if points is None:
+            raise AttributeError("Logic: there are too many assignments to list them; best, marginals and sample do without")
+        false, true = self._values()
+        return np.where(points, true, false)
+
     def project(self, b: Array, a: Array) -> Array:
         """argmin of sum_t a_t c_t^2 - 2 b_t c_t: with two values a label has, that is a cost of being true."""
         false, true = self._values()

@@ -48,16 +48,18 @@ class Table:
         """None when there are more than `limit` assignments, or partial ones on the way."""
         flat = [gate for gate in part.asserted if all(lit >> 1 < part.n for lit in gate[2])]
         nested = [gate for gate in part.asserted if any(lit >> 1 >= part.n for lit in gate[2])]
-        points = np.zeros((1, part.n), bool)
+        points = np.zeros((1, 0), bool)
         left = [len(gate[2]) for gate in flat]
         counts = np.zeros((1, len(flat)), np.int32)
+        sides = [{lit >> 1: not lit & 1 for lit in gate[2]} for gate in flat]
         for t in range(part.n):
             points, counts = np.repeat(points, 2, axis=0), np.repeat(counts, 2, axis=0)
-            points[1::2, t] = True
+            new = np.arange(len(points)) % 2 == 1
+            points = np.column_stack([points, new])
             keep = np.ones(len(points), bool)
-            for g, (lo, hi, literals) in enumerate(flat):
-                if (sign := 2 * t in literals) or 2 * t + 1 in literals:
-                    counts[:, g] += points[:, t] == sign
+            for g, (lo, hi, _) in enumerate(flat):
+                if t in sides[g]:
+                    counts[:, g] += new == sides[g][t]
                     left[g] -= 1
                     keep &= (counts[:, g] <= hi) & (counts[:, g] + left[g] >= lo)
             points, counts = points[keep], counts[keep]
