@@ -144,11 +144,11 @@ def compare(name: str, make: Callable[[np.random.Generator], Problem], seeds: li
     for system in runs[0]:
         micro, macro, subset, bad = np.mean([run[system] for run in runs], axis=0)
         print(f"{system:18}{micro:8.4f}{macro:10.4f}{subset:12.4f}{bad:19.4f}")
-    ours = np.array([run["lawful subset"] for run in runs])[:, :3]
-    for rival in (system for system in runs[0] if not system.startswith("lawful")):
-        gain = ours - np.array([run[rival] for run in runs])[:, :3]
+    rivals = [system for system in runs[0] if not system.startswith("lawful")]
+    for loss, rival in itertools.product(("subset", "hamming"), rivals):
+        gain = np.array([run[f"lawful {loss}"] for run in runs])[:, :3] - np.array([run[rival] for run in runs])[:, :3]
         parts = [f"{what} {g.mean():+.4f} ({(g >= 0).sum()})" for what, g in zip(("micro", "macro", "rows"), gain.T)]
-        print(f"  subset - {rival:12} {', '.join(parts)}  (seeds of {len(seeds)} on which it is no worse)")
+        print(f"  {loss} - {rival:12} {', '.join(parts)}  (seeds of {len(seeds)} on which it is no worse)")
 
 
 def general(rng: np.random.Generator, T: int) -> Logic:
