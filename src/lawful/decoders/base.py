@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class Decoding:
     iterations    (m,)   iterations used; 0 for closed forms
     margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
     names         names of the outputs, for `to_frame`
-    std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None
+    std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None.
+                  It is computed when it is first asked for (by `spread`): for a kernel ridge that costs more than all the rest
     gap           (m,)   how much lower, at most, F is at another point of C (0: proven), where the decoder bounds it; else None
 
     `status` of a row:
@@ -53,8 +55,12 @@ class Decoding:
     iterations: Array
     margin: Array
     names: tuple[str, ...] | None = None
-    std: Array | None = None
+    spread: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
     gap: Array | None = None
+
+    @cached_property
+    def std(self) -> Array | None:
+        return None if self.spread is None else self.spread()
 
     @property
     def status(self) -> np.ndarray:
@@ -74,11 +80,11 @@ class Decoding:
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
         fields = ["value", "residual", "status", "iterations", "margin", "law_residual"]
-        for field in fields if self.gap is None else [*fields, "gap"]:
-            column = field
+        for known in fields if self.gap is None else [*fields, "gap"]:
+            column = known
             while column in names:
                 column = f"decoding_{column}"
-            frame[column] = to_numpy(getattr(self, field))
+            frame[column] = to_numpy(getattr(self, known))
         if self.std is not None:
             for t, name in enumerate(names):
                 column = f"{name}_std"
@@ -100,7 +106,7 @@ def stack(parts: list[Decoding]) -> Decoding:
         return parts[0]
     xp = array_namespace(parts[0].c)
     known = (*FIELDS, "gap") if all(part.gap is not None for part in parts) else FIELDS
-    return Decoding(**{field: xp.concat([getattr(part, field) for part in parts]) for field in known})
+    return Decoding(**{name: xp.concat([getattr(part, name) for part in parts]) for name in known})
 
 
 Decode = Callable[..., Decoding]
