@@ -109,3 +109,10 @@ def test_scripts_print():
         [sys.executable, FOLDER / "distillation.py", "--n", "20"], capture_output=True, text=True, timeout=120, check=True
     )
     assert "with the law" in done.stdout
+
+
+def test_label_logic():
+    r = script("label_logic").run()
+    assert r["lawful violations"] == 0 and r["free violations"] > 0.2
+    assert r["lawful rows right"] > r["free rows right"] + 0.15 and r["lawful F1"] > r["free F1"]
+    assert r["even"] < 1e-12 and r["status"] == {"ok"}

@@ -18,6 +18,7 @@ from lawful import (
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.diagnosis import Diagnosis, doctor
 from lawful.estimators import (
+    ConstrainedClassifier,
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
@@ -39,6 +40,7 @@ from lawful.sets import (
     KernelSet,
     LearnedEquations,
     LocalTangent,
+    Logic,
     Penalized,
     PointCloud,
     PositiveSemidefinite,
@@ -62,6 +64,7 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConstrainedClassifier",
     "ConstrainedRanker",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
@@ -80,6 +83,7 @@ __all__ = [
     "KernelSet",
     "LearnedEquations",
     "LocalTangent",
+    "Logic",
     "Logistic",
     "Mixed",
     "ModelFileError",

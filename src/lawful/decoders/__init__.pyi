@@ -1,6 +1,7 @@
 """What `lawful.decoders` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
 from lawful.decoders.arcset import ArcSet, RankingDecoding
+from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
 from lawful.decoders.conic import Conic
 from lawful.decoders.convex import ConvexDescent
@@ -24,6 +25,7 @@ __all__ = [
     "OK",
     "STATUS",
     "ArcSet",
+    "Assignments",
     "Conic",
     "ConvexDescent",
     "Coordinate",
