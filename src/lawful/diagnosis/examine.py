@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from lawful._smooth import noise_of
 from lawful.decoders import project
 from lawful.diagnosis.agreement import FEW, Residuals, Verdict, agreement, residuals
 from lawful.diagnosis.functions import Functions
-from lawful.diagnosis.noise import noise_of
 from lawful.diagnosis.remedies import Change, Remedy, fitted, simple
 from lawful.diagnosis.report import ALARM, NOTE, Diagnosis, Finding, Tested
 from lawful.diagnosis.structure import structure_of
@@ -37,7 +37,7 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     Parameters
     ----------
     X, Y : as for `ConstrainedRegressor.fit`; DataFrames and gaps are welcome.
-    constraint : the law, a set.
+    constraint : the law, a set. Its unknown coefficients are estimated, and the law examined with the estimates.
     alpha : share of false alarms.
     random_state : int, of the tests and the folds.
 
@@ -55,8 +55,9 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     >>> found = doctor(t[:, None], np.c_[np.cos(t), np.sin(t)] + noise, Equations("y1**2 + y2**2 = 1.2"))
     >>> [alarm.kind for alarm in found.alarms]
     ['equation']
-    >>> print(found.alarms[0].sentence)  # doctest: +ELLIPSIS
-    off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit
+    >>> print(found.alarms[0].sentence)  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit (+- 0.0...); `y1**2 + y2**2 = a` with
+    unknown=['a'] estimates it
     """
     examiner = _Examiner(alpha, int(random_state))
     with warnings.catch_warnings():
@@ -103,17 +104,28 @@ class _Examiner:
             self.add(ALARM, "law", "", f"the law cannot be read: {error}")
             self.untested.append("the law, which could not be read")
             return
+        self.coefficients()
         law = Functions.of(self.C, tasks.X, tasks.names, tasks.inputs)
         if law is None:
             self.untested.append(f"{type(self.C).__name__}, which is not given by equations")
             self.worth()
             return
-        self.law, self.noise = law, noise_of(tasks, self.seed)
+        self.law, self.noise = law, noise_of(tasks.X, self.Y, self.seed)
         self.filled = np.where(np.isnan(self.Y), self.noise.smooth, self.Y)
         self.use()
         self.structure()
         self.agree()
         self.worth()
+
+    def coefficients(self) -> None:
+        """Coefficients that nobody knew, as they were estimated: the law is examined with these numbers in it."""
+        for name, value in getattr(self.C, "unknown_", {}).items():
+            error = self.C.unknown_std_[name]
+            words = f"estimated at {value:.4g} +- {error:.2g}" if np.isfinite(error) else f"{value:.4g}, where its bound is"
+            self.add(NOTE, "unknown", name, words, value=value, error=error)
+        if hasattr(self.C, "unknown_"):
+            tasks = self.tasks
+            self.C = self.C.to_equations().fit(self.Y, tasks.X, outputs=tasks.names, inputs=tasks.inputs)
 
     def gaps(self) -> None:
         missing = np.isnan(self.Y).mean(axis=0)
@@ -232,7 +244,7 @@ class _Examiner:
         if remedy is not None:
             kind = remedy.kind if remedy.kind in ("unit", "sign", "swap") else "equation"
             kind = "bias" if remedy.kind == "offset" else kind
-            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}", value=remedy.value, **numbers)
+            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}", value=remedy.value, error=remedy.error, **numbers)
             return
         split = self._split(found)
         if split:
@@ -319,7 +331,7 @@ class _Examiner:
         folds, errors = np.array_split(rows, 3), []
         for test in folds:
             train = np.setdiff1d(rows, test)
-            part = noise_of(self.tasks.take(train), self.seed)
+            part = noise_of(self.tasks.X, np.where(np.isin(np.arange(n), train)[:, None], self.Y, np.nan), self.seed)
             guess = part.smooth[test]
             S = np.diag(part.S)
             weight = 1 / np.where(S > 0, S, max(float(S.max()), 1e-300))

@@ -7,17 +7,19 @@ of the centred kernel matrix its hat matrix is H = 1/n + U diag(e / (e + n lam))
 
 where the regression has no bias. Bandwidth and lambda minimise the sum over outputs of log mean r^2. The noise has covariance
 S_ts = sum r_it r_is / sum sqrt((1 + c_it)(1 + c_is)) over the rows that have both.
+
+Fitted values are linear in the labels: a `Smoother` gives those of an output on any rows from its labels, so that the
+error of a value that stands in for a missing label can be followed to the labels that it came from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-
-from lawful.tasks import Tasks
 
 ROWS = 800  # to smooth on, for each output
 BANDWIDTHS = np.geomspace(0.25, 8.0, 8)  # times the median distance of standardised inputs
@@ -30,42 +32,77 @@ class Noise:
 
     smooth: np.ndarray  # (n, T) fitted values on all rows
     S: np.ndarray  # (T, T) covariance of the noise
-    basis: np.ndarray  # (n, k) smooth functions of x, the constant first; as many as the data ask for
+    error: np.ndarray  # (n, T) what is left of each label, as large as its noise; NaN where there is none
+    smoothers: list[Smoother]  # for each output, how its fitted values come from its labels
+    inputs: np.ndarray  # (n, d) standardised
+    freedom: float  # the largest trace of a hat matrix
+
+    @cached_property
+    def basis(self) -> np.ndarray:
+        """(n, k) smooth functions of x, the constant first; as many as the data ask for."""
+        return _basis(self.inputs, round(self.freedom))
 
 
-def noise_of(tasks: Tasks, seed: int = 0) -> Noise:
-    """The noise of all outputs; rows beyond `ROWS` are left out of the regression, not of the answer."""
+@dataclass(frozen=True)
+class Smoother:
+    """Fitted values of some outputs: mean + A' (labels - mean), labels on `rows`."""
+
+    rows: np.ndarray
+    kernel: np.ndarray  # (n, k) centred kernel between all rows and `rows`
+    solve: np.ndarray  # (k, k)
+
+    def weights(self, where: np.ndarray) -> np.ndarray:
+        """(m, k) weights of the labels in the fitted values at some rows."""
+        A = self.kernel[where] @ self.solve
+        return A + (1 - A.sum(axis=1, keepdims=True)) / len(self.rows)
+
+
+def noise_of(X: np.ndarray, Y: np.ndarray, seed: int = 0, most: int = ROWS) -> Noise:
+    """The noise of outputs Y (n, T), NaN = missing; rows beyond `most` are left out of the regression, not of the answer."""
     rng = np.random.default_rng(seed)
-    X = np.asarray(tasks.X, float)
+    X = np.asarray(X, float)
     spread = X.std(axis=0)
     X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    n, T = len(X), len(tasks)
+    n, T = Y.shape
     smooth, residual, extra = (np.full((n, T), np.nan) for _ in range(3))
     freedom = [1.0]
-    for group in tasks.groups():
-        rows = np.asarray(tasks.rows[group[0]])
-        if len(rows) > ROWS:
-            rows = np.sort(rng.choice(rows, ROWS, replace=False))
-        Y = np.stack([tasks.Y[rows, t] for t in group], axis=1)
-        fit, r, c, trace = _smoothed(X[rows], Y, X)
+    smoothers: dict[int, Smoother] = {}
+    for rows, group in _observed_together(Y):
+        if len(rows) > most:
+            rows = np.sort(rng.choice(rows, most, replace=False))
+        fit, r, c, trace, smoother = _smoothed(X[rows], Y[np.ix_(rows, group)], X, rows)
         smooth[:, group], freedom = fit, [*freedom, trace]
-        at = np.ix_(rows, np.array(group))
+        at = np.ix_(rows, group)
         residual[at], extra[at] = r, c[:, None]
+        smoothers |= dict.fromkeys(group.tolist(), smoother)
     seen = np.isfinite(residual)
     r, c = np.where(seen, residual, 0.0), np.where(seen, np.sqrt(1 + np.where(seen, extra, 0.0)), 0.0)
     weight = c.T @ c
     S = (r.T @ r) / np.where(weight > 0, weight, 1.0)
     values, V = np.linalg.eigh(S)
     S = (V * np.clip(values, 0, None)) @ V.T
-    return Noise(smooth, S, _basis(X, round(max(freedom))))
+    error = np.where(seen, r / np.where(seen, c, 1.0), np.nan)
+    return Noise(smooth, S, error, [smoothers[t] for t in range(T)], X, max(freedom))
 
 
-def _smoothed(X: np.ndarray, Y: np.ndarray, everywhere: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Fitted values everywhere, left-out residuals, c, and the trace of the hat matrix."""
+def _observed_together(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, outputs) of outputs that have labels on the same rows."""
+    seen = ~np.isnan(Y)
+    groups: dict[bytes, list[int]] = {}
+    for t in range(Y.shape[1]):
+        groups.setdefault(seen[:, t].tobytes(), []).append(t)
+    return [(np.flatnonzero(seen[:, group[0]]), np.array(group)) for group in groups.values()]
+
+
+def _smoothed(
+    X: np.ndarray, Y: np.ndarray, everywhere: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, Smoother]:
+    """Fitted values everywhere, left-out residuals, c, the trace of the hat matrix, and the smoother."""
     n = len(X)
     if n < 4:
-        mean = Y.mean(axis=0)
-        return np.tile(mean, (len(everywhere), 1)), (Y - mean) * n / max(n - 1, 1), np.full(n, 1 / max(n - 1, 1)), 1.0
+        mean = Y.mean(axis=0) if n else np.zeros(Y.shape[1])
+        flat = Smoother(rows, np.zeros((len(everywhere), n)), np.zeros((n, n)))
+        return np.tile(mean, (len(everywhere), 1)), (Y - mean) * n / max(n - 1, 1), np.full(n, 1 / max(n - 1, 1)), 1.0, flat
     D = cdist(X, X)
     middle = float(np.median(D[D > 0])) if (D > 0).any() else 1.0
     mean = Y.mean(axis=0)
@@ -85,12 +122,13 @@ def _smoothed(X: np.ndarray, Y: np.ndarray, everywhere: np.ndarray) -> tuple[np.
             score = float(np.log(np.mean(r**2, axis=0) + 1e-300).sum())
             if score < best[0]:
                 spread = 1 / n + squares @ share**2  # sum_j H_ij^2
-                best = (score, (width, lam, r, (spread - h**2) / left**2, float(h.sum()), e, U, projected, column))
-    width, lam, r, c, trace, e, U, projected, column = best[1]
-    alpha = U @ (projected / (e + n * lam)[:, None])
+                best = (score, (width, lam, r, (spread - h**2) / left**2, float(h.sum()), e, U, column))
+    width, lam, r, c, trace, e, U, column = best[1]
+    solve = (U / (e + n * lam)) @ U.T
     K = np.exp(-0.5 * (cdist(everywhere, X) / width) ** 2)
-    fit = mean + (K - K.mean(axis=1, keepdims=True) - column + column.mean()) @ alpha
-    return fit, r, np.clip(c, 0, None), trace
+    K = K - K.mean(axis=1, keepdims=True) - column + column.mean()
+    fit = mean + K @ (solve @ (Y - mean))
+    return fit, r, np.clip(c, 0, None), trace, Smoother(rows, K, solve)
 
 
 def _basis(X: np.ndarray, count: int) -> np.ndarray:
