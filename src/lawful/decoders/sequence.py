@@ -3,8 +3,8 @@ r"""Rows in order: one branch of C is followed, not the best point of each row.
 Where several branches of C fit a row about equally well (an elbow up or down), noise decides row by row, and the answers jump.
 Here every row gets several local solutions: its own best one, and what those of the row before and after become on it (warm
 starts, in two sweeps). Of all sequences with one solution for each row, the one with the fewest jumps is taken, and of those
-the one of least total objective, by dynamic programming. A jump is a step more than REACH times as long as the shortest step
-between solutions of the two rows, each output in units of its usual step.
+the one of least total objective, by dynamic programming. A jump is a step to another solution than the nearest (one more than
+REACH times as far), or one much longer than usual: a branch has ended. Each output is measured by its usual step.
 
 Every row is certified as usual: it obeys the law and is a local optimum. Its margin may be negative, where another solution
 fits that row better but does not go with its neighbours.
@@ -23,7 +23,8 @@ from lawful.decoders.dispatch import choose, decode
 from lawful.decoders.nearby import QUICK, put_back, quickest
 from lawful.decoders.newton import Newton, units
 
-REACH = 5.0
+REACH = 5.0  # times as far as the nearest solution: another branch
+FAR = 50.0  # usual steps
 STILL = 1e-3  # of the usual step: a sequence that stands still may tremble by so much
 MOST = 16  # solutions of a row that are followed
 SAME = 1e-5  # in units of the objective: two solutions are one
@@ -105,35 +106,30 @@ def _margin(row: Branches, k: int) -> float:
     return float(others.min() - row.value[k]) if len(others) else np.inf
 
 
-def _steps(branches: list[Branches], spread: np.ndarray) -> list[np.ndarray]:
-    """For each row the lengths (k before, k here) of all steps to it: the largest over outputs, in units of its usual step.
-
-    The usual step of an output is the median, along the rows, of what the shortest step (by the outputs' spread) does to it.
-    """
-    moves = [b.c[None] - a.c[:, None] for a, b in pairwise(branches)]
-    shortest = [
-        np.abs(m.reshape(-1, m.shape[2])[np.argmin(np.abs(m / spread).max(axis=2))]) for m in moves if m.shape[0] and m.shape[1]
-    ]
-    usual = np.maximum(np.median(shortest, axis=0), STILL * spread) if shortest else spread
-    return [np.zeros((0, 0)), *(np.abs(m / usual).max(axis=2) if m.size else np.zeros((0, 0)) for m in moves)]
+def _jumps(branches: list[Branches], spread: np.ndarray) -> list[np.ndarray]:
+    """For each row but the first, which steps from the solutions of the row before (axis 0) to its own (axis 1) are jumps."""
+    moves = [np.abs(b.c[None] - a.c[:, None]) for a, b in pairwise(branches)]
+    onward = [m[np.arange(len(m)), (m / spread).max(axis=2).argmin(axis=1)] for m in moves if m.size]  # to the nearest
+    usual = np.maximum(np.median(np.concatenate(onward), axis=0), STILL * spread) if onward else spread
+    out = []
+    for m in moves:
+        step = (m / usual).max(axis=2) if m.size else np.zeros(m.shape[:2])
+        nearest = step.min(axis=1, keepdims=True, initial=np.inf)
+        out.append((step > REACH * np.maximum(nearest, STILL)) | (step > FAR))
+    return out
 
 
 def _fewest_jumps(branches: list[Branches], spread: np.ndarray) -> list[int]:
     """For each row the number of its solution (0 where it has none)."""
     n = len(branches)
-    steps = _steps(branches, spread)
-    shortest = np.array([s.min() for s in steps if s.size])
-    least = STILL * float(np.median(shortest)) if len(shortest) else 0.0
+    jumps = _jumps(branches, spread)
     range_ = sum(float(np.ptp(b.value)) for b in branches if len(b.c))
     dear = 1.0 + 2.0 * range_  # a jump costs more than all objectives together
     cost, back = branches[0].value if len(branches[0].c) else np.zeros(1), []
     for i in range(1, n):
         value = branches[i].value if len(branches[i].c) else np.zeros(1)
-        if steps[i].size:
-            jump = steps[i] > REACH * max(float(steps[i].min()), least)
-            total = cost[:, None] + dear * jump
-        else:
-            total = np.tile(cost[:, None], (1, len(value)))
+        jump = jumps[i - 1] if jumps[i - 1].size else np.zeros((len(cost), len(value)), bool)
+        total = cost[:, None] + dear * jump
         back.append(np.argmin(total, axis=0))
         cost = total[back[-1], np.arange(len(value))] + value
     path = [int(np.argmin(cost))]
