@@ -148,7 +148,7 @@ def calibration(draws: int, seed: int) -> None:
             theta, std = (np.array([d[name] for name in problem.truth]) for d in (C.unknown_, C.unknown_std_))
             ours.append(theta - truth)
             covered.append(np.abs(theta - truth) <= 1.96 * std)
-            if k < draws // 4:
+            if k < draws // 10:
                 scores.append([low <= t <= high for n, t in problem.truth.items() for low, high in [C.profile(n).interval()]])
             for at, (name, peer) in enumerate((("odr", problem.by_odr), ("curve_fit", problem.by_curve_fit)), start=1):
                 if peer is None or (name == "odr" and odr is None):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -24,6 +23,7 @@ from scipy.spatial.distance import cdist
 ROWS = 800  # to smooth on, for each output
 BANDWIDTHS = np.geomspace(0.25, 8.0, 8)  # times the median distance of standardised inputs
 LAMBDAS = np.geomspace(1e-10, 10.0, 34)
+SEARCHED = 300  # rows of the search for a bandwidth
 
 
 @dataclass(frozen=True)
@@ -103,32 +103,55 @@ def _smoothed(
         mean = Y.mean(axis=0) if n else np.zeros(Y.shape[1])
         flat = Smoother(rows, np.zeros((len(everywhere), n)), np.zeros((n, n)))
         return np.tile(mean, (len(everywhere), 1)), (Y - mean) * n / max(n - 1, 1), np.full(n, 1 / max(n - 1, 1)), 1.0, flat
-    D = cdist(X, X)
+    D, mean = cdist(X, X), Y.mean(axis=0)
     middle = float(np.median(D[D > 0])) if (D > 0).any() else 1.0
-    mean = Y.mean(axis=0)
-    best: tuple[float, Any] = (np.inf, None)
-    for width in middle * BANDWIDTHS:
-        K = np.exp(-0.5 * (D / width) ** 2)
-        column = K.mean(axis=0)
-        centred = K - column - column[:, None] + column.mean()
-        e, U = np.linalg.eigh(centred)
-        e = np.clip(e, 0, None)
-        projected, squares = U.T @ (Y - mean), U**2
-        for lam in LAMBDAS:
-            share = e / (e + n * lam)
-            h = 1 / n + squares @ share
-            left = np.maximum(1 - h, 1e-9)
-            r = (Y - mean - U @ (share[:, None] * projected)) / left[:, None]
-            score = float(np.log(np.mean(r**2, axis=0) + 1e-300).sum())
-            if score < best[0]:
-                spread = 1 / n + squares @ share**2  # sum_j H_ij^2
-                best = (score, (width, lam, r, (spread - h**2) / left**2, float(h.sum()), e, U, column))
-    width, lam, r, c, trace, e, U, column = best[1]
+    widths = middle * BANDWIDTHS
+    if n > SEARCHED:  # a few rows tell about which bandwidth
+        some = np.linspace(0, n - 1, SEARCHED).round().astype(int)
+        scores = [_ridge(D[np.ix_(some, some)], w, Y[some] - Y[some].mean(axis=0)).score for w in widths]
+        best = int(np.argmin(scores))
+        widths = widths[max(best - 1, 0) : best + 2]
+    found = min((_ridge(D, width, Y - mean) for width in widths), key=lambda ridge: ridge.score)
+    width, lam, e, U, column = found.width, found.lam, found.e, found.U, found.column
+    share = e / (e + n * lam)
+    h = 1 / n + U**2 @ share
+    left = np.maximum(1 - h, 1e-9)
+    r = (Y - mean - U @ (share[:, None] * (U.T @ (Y - mean)))) / left[:, None]
+    c = (1 / n + U**2 @ share**2 - h**2) / left**2  # the first part is sum_j H_ij^2
     solve = (U / (e + n * lam)) @ U.T
     K = np.exp(-0.5 * (cdist(everywhere, X) / width) ** 2)
     K = K - K.mean(axis=1, keepdims=True) - column + column.mean()
     fit = mean + K @ (solve @ (Y - mean))
-    return fit, r, np.clip(c, 0, None), trace, Smoother(rows, K, solve)
+    return fit, r, np.clip(c, 0, None), float(h.sum()), Smoother(rows, K, solve)
+
+
+@dataclass(frozen=True)
+class _Ridge:
+    """The best penalty of one bandwidth, and what it was computed with."""
+
+    score: float
+    lam: float
+    width: float
+    e: np.ndarray
+    U: np.ndarray
+    column: np.ndarray
+
+
+def _ridge(D: np.ndarray, width: float, Y: np.ndarray) -> _Ridge:
+    """Distances D (n, n) and centred labels Y (n, T): the penalty of least left-out error, over all at once."""
+    n = len(D)
+    K = np.exp(-0.5 * (D / width) ** 2)
+    column = K.mean(axis=0)
+    e, U = np.linalg.eigh(K - column - column[:, None] + column.mean())
+    e = np.clip(e, 0, None)
+    share = e[:, None] / (e[:, None] + n * LAMBDAS)
+    left = np.maximum(1 - 1 / n - U**2 @ share, 1e-9)
+    score = np.zeros(len(LAMBDAS))
+    for y, projected in zip(Y.T, Y.T @ U):
+        r = (y[:, None] - U @ (share * projected[:, None])) / left
+        score += np.log(np.mean(r**2, axis=0) + 1e-300)
+    best = int(np.argmin(score))
+    return _Ridge(float(score[best]), float(LAMBDAS[best]), width, e, U, column)
 
 
 def _basis(X: np.ndarray, count: int) -> np.ndarray:

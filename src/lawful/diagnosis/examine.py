@@ -25,7 +25,7 @@ CLOSE = 0.3  # of the spread of the outputs: a singular point is near
 PASSES = 0.05  # p above which a changed equation agrees with the labels
 
 
-def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state: int = 0) -> Diagnosis:
+def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, held_out: bool = True, random_state: int = 0) -> Diagnosis:
     """Is this law right for these data?
 
     Every equation is tested against the labels, with the noise that a smooth regression of the outputs on the inputs leaves
@@ -39,6 +39,7 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     X, Y : as for `ConstrainedRegressor.fit`; DataFrames and gaps are welcome.
     constraint : the law, a set. Its unknown coefficients are estimated, and the law examined with the estimates.
     alpha : share of false alarms.
+    held_out : whether to compare errors on rows left out with and without the law, which is most of the time.
     random_state : int, of the tests and the folds.
 
     Returns
@@ -59,7 +60,7 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit (+- 0.0...); `y1**2 + y2**2 = a` with
     unknown=['a'] estimates it
     """
-    examiner = _Examiner(alpha, int(random_state))
+    examiner = _Examiner(alpha, int(random_state), held_out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -73,8 +74,8 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
 class _Examiner:
     """One visit: each method looks at one thing and writes down what it finds."""
 
-    def __init__(self, alpha: float, seed: int) -> None:
-        self.alpha, self.seed = alpha, seed
+    def __init__(self, alpha: float, seed: int, held_out: bool = True) -> None:
+        self.alpha, self.seed, self.held_out = alpha, seed, held_out
         self.findings: list[Finding] = []
         self.tested: list[Tested] = []
         self.untested: list[str] = []
@@ -315,6 +316,9 @@ class _Examiner:
         T = len(self.names)
         codimension = getattr(self, "rank", 0)
         self.help = {"codimension": float(codimension), "outputs": float(T)}
+        if not self.held_out:
+            self.untested.append("whether the law helps (held_out=False)")
+            return
         try:
             self._held_out()
         except Exception as error:
