@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +70,11 @@ def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
     closed = hasattr(constraint, "project") and not hasattr(constraint, "project_form")
     if hasattr(loss, "uncouple") and (composed or closed or not hasattr(constraint, "equality")):
         loss.uncouple(direct=not composed and bool(getattr(constraint, "polyhedral", False)))
+
+
+def _std(surrogate: Any, X: np.ndarray, batches: list[slice]) -> np.ndarray:
+    """(m, T) the standard deviations of a regression, batch by batch."""
+    return np.concatenate([to_numpy(surrogate.std(X[batch])) for batch in batches or [slice(0, 0)]])
 
 
 class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
@@ -170,14 +176,14 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
     def decode(self, X: Any, *, sequence: bool = False) -> Decoding:
         """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law.
 
-        sequence: the rows follow each other (a trajectory): where several branches of the law fit about equally well, one is
-        followed, with as few jumps as there can be. A margin is negative where another branch fits that row better.
+        `std` is computed when it is first asked for. sequence: the rows follow each other (a trajectory): where several
+        branches of the law fit about equally well, one is followed, with as few jumps as there can be. A margin is negative
+        where another branch fits that row better.
         """
         X, d = self._decoded(X, sequence)
-        if not hasattr(self.surrogate_, "std"):
-            return d
-        spread = [to_numpy(self.surrogate_.std(X[batch])) for batch in self._batches(len(X))]
-        return d.with_(std=np.concatenate(spread) if spread else np.zeros(d.c.shape))
+        return (
+            d.with_(spread=partial(_std, self.surrogate_, X, self._batches(len(X)))) if hasattr(self.surrogate_, "std") else d
+        )
 
     def _decoded(self, X: Any, sequence: bool = False) -> tuple[np.ndarray, Decoding]:
         check_is_fitted(self)
