@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "_lazy": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
+    "_smooth": set(),
     "_threads": set(),
     "folds": set(),
     "kernels": set(),

@@ -68,6 +68,24 @@ def test_cloud_surface(tmp_path):
     assert (tmp_path / "cloud_surface.png").stat().st_size > 10_000
 
 
+def test_arms(tmp_path):
+    arms = script("arms")
+    for arm, rows in zip(arms.ARMS, (60, 20)):
+        r = arms.run(arm, rows=rows, out=tmp_path)
+        assert r["alone"] > 0 and r["sequence"] == 0
+        assert r["ok"] == 1 and r["off"] <= 1e-8
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("arm_2.png", "arm_6.png"))
+
+
+def test_vapour_pressure(tmp_path):
+    r = script("vapour_pressure").run(out=tmp_path)
+    assert max(abs(off) for off in r["off"].values()) < 3.5
+    assert r["interval"][0] < 8.0 < r["interval"][1]
+    assert r["law"] < r["free"]
+    assert "unknown=" in r["advice"]
+    assert (tmp_path / "vapour_pressure.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("buses", [14, 30])
 def test_power_flows_of_the_archive(buses):
     """The published solutions: voltages at the last bus, the slack's power; and strings that agree with complex arithmetic."""

@@ -16,7 +16,7 @@ from lawful import (
     theory,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
-from lawful.diagnosis import Diagnosis, doctor
+from lawful.diagnosis import Diagnosis, LawChoice, choose_law, doctor
 from lawful.estimators import (
     ConstrainedClassifier,
     ConstrainedRanker,
@@ -81,6 +81,7 @@ __all__ = [
     "Intersection",
     "KernelRidge",
     "KernelSet",
+    "LawChoice",
     "LearnedEquations",
     "LocalTangent",
     "Logic",
@@ -106,6 +107,7 @@ __all__ = [
     "Wiener",
     "ZeroOne",
     "baselines",
+    "choose_law",
     "datasets",
     "decoders",
     "diagnosis",

@@ -16,6 +16,7 @@ from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
+from lawful.decoders.sequence import decode_sequence
 
 __all__ = [
     "AVERAGED",
@@ -43,6 +44,7 @@ __all__ = [
     "Wiener",
     "choose",
     "decode",
+    "decode_sequence",
     "named",
     "order",
     "project",

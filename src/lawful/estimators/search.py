@@ -275,15 +275,15 @@ class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return self.best_estimator_._repeat(inputs)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
         """Outputs that obey the law as far as the data wanted it: (m, T), or (m,) when fitted on a single column."""
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, sequence=sequence)
 
-    def decode(self, X: Any) -> Decoding:
+    def decode(self, X: Any, *, sequence: bool = False) -> Decoding:
         """Predictions with a certificate per row, as in `ConstrainedRegressor.decode`."""
         check_is_fitted(self)
-        return self.best_estimator_.decode(X)
+        return self.best_estimator_.decode(X, sequence=sequence)
 
     def objective(self, X: Any) -> Any:
         """F_x for every row; its `center` is the unconstrained prediction."""
