@@ -14,10 +14,12 @@ from lawful import (
     sets,
     surrogates,
     theory,
+    uncertainty,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.diagnosis import Diagnosis, doctor
 from lawful.estimators import (
+    ConformalRegressor,
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
@@ -54,6 +56,7 @@ from lawful.sets import (
 )
 from lawful.surrogates import KernelRidge, Portfolio
 from lawful.tasks import stack_tasks
+from lawful.uncertainty import PredictionSet, Samples, SamplingWarning
 
 __version__: str
 
@@ -62,6 +65,7 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConformalRegressor",
     "ConstrainedRanker",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
@@ -89,11 +93,14 @@ __all__ = [
     "Portfolio",
     "PositiveSemidefinite",
     "Posterior",
+    "PredictionSet",
     "Product",
     "RankingDecoding",
     "Rankings",
     "Reals",
     "Rotations",
+    "Samples",
+    "SamplingWarning",
     "Simplex",
     "Sphere",
     "Square",
@@ -119,4 +126,5 @@ __all__ = [
     "stack_tasks",
     "surrogates",
     "theory",
+    "uncertainty",
 ]

@@ -34,6 +34,7 @@ class Decoding:
     margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
     names         names of the outputs, for `to_frame`
     std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None
+    samples       (m, n, T) draws from the prediction restricted to the law, where they were asked for; else None
 
     `status` of a row:
 
@@ -53,6 +54,7 @@ class Decoding:
     margin: Array
     names: tuple[str, ...] | None = None
     std: Array | None = None
+    samples: Any = None
 
     @property
     def status(self) -> np.ndarray:
