@@ -149,8 +149,11 @@ class Surface:
         """(m,) log of the surface element of the outputs as given, per surface element in the units of z."""
         if B.shape[2] in (0, self.T):
             return np.zeros(len(B))
-        scaled = B * self.scale[:, None]
-        return 0.5 * np.linalg.slogdet(transpose(scaled) @ scaled)[1]
+        # Largest rows first: a factorisation keeps the digits of the small ones, which a product B'B would lose.
+        largest = np.argsort(-self.scale)
+        R = np.linalg.qr(B[:, largest] * self.scale[largest, None], mode="r")
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(np.einsum("itt->it", R))).sum(axis=1)
 
 
 def _even(J: np.ndarray, g: np.ndarray | None = None) -> tuple[np.ndarray, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lawful._array import to_numpy
 from lawful._checks import check_count
-from lawful.uncertainty.curves import Arc
+from lawful.uncertainty.curves import Arc, hulls
 from lawful.uncertainty.drawing import arcs_through
 from lawful.uncertainty.levels import Decode, Level, Ranks, lawful_parts
 from lawful.uncertainty.patches import bounds, uniform_points, volumes
@@ -102,7 +102,7 @@ class PredictionSet:
         if self.ranks.whole:
             out = np.stack([np.full(self.shape, -np.inf), np.full(self.shape, np.inf)], axis=2)
         elif self.kind == "curves":
-            out = np.stack([_hull_of_arcs(arcs, self._target.surface.scale, c) for arcs, c in zip(self.arcs, self.center)])
+            out = self._hull_of_arcs()
         else:
             out = self._hull_of_levels()
         low, high = self._limits()
@@ -225,7 +225,7 @@ class PredictionSet:
         """For sets on curves: the arcs of each row. `arc.z` times the unit of the surface are its points; see `curve_points`."""
         target, surface = self._target, self._target.surface
         rng = np.random.default_rng(0)
-        starts = [*modes(target, self._best, rng), *(level.best / surface.scale for level in self.ranks.levels[1:])]
+        starts = [*modes(target, self._best, rng, starts=4), *(level.best / surface.scale for level in self.ranks.levels[1:])]
         t = surface.bases(self._best)[0][:, :, 0]
         width = self._radius / np.sqrt(np.einsum("it,its,is->i", t, target.P, t))
         return arcs_through(
@@ -256,6 +256,15 @@ class PredictionSet:
         found &= self._inside(rows, np.where(found[:, None], c, self._best[rows]) * surface.scale)
         return (np.where(found[:, None], c, self._best[rows]) * surface.scale).reshape(m, n, T)
 
+    def _hull_of_arcs(self) -> np.ndarray:
+        low, high = self.center.copy(), self.center.copy()
+        arcs = [arc for arcs in self.arcs for arc in arcs]
+        if arcs:
+            rows, (least, most) = np.array([arc.row for arc in arcs]), hulls(arcs, self._target.surface.scale)
+            np.minimum.at(low, rows, least)
+            np.maximum.at(high, rows, most)
+        return np.stack([low, high], axis=2)
+
     def _hull_of_levels(self) -> np.ndarray:
         """The union of the level sets of all models holds the set."""
         out = None
@@ -280,29 +289,3 @@ class PredictionSet:
         if type(self.C).__name__ == "Simplex":
             return np.zeros(T), np.full(T, float(self.C.total))
         return np.full(T, -np.inf), np.full(T, np.inf)
-
-
-def _hull_of_arcs(arcs: list[Arc], scale: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(T, 2) bounds of arcs: their nodes, and between nodes the vertex of the parabola through three of them."""
-    low = high = center
-    for arc in arcs:
-        c = arc.z * scale
-        for sign in (-1.0, 1.0):
-            v = sign * c
-            top = v.max(axis=0)
-            if len(v) > 2:
-                s = arc.s
-                k = np.clip(np.argmax(v, axis=0), 1, len(v) - 2)
-                a, b, e = (np.take_along_axis(v, (k + j)[None, :], axis=0)[0] for j in (-1, 0, 1))
-                left, right = s[k] - s[k - 1], s[k + 1] - s[k]
-                rise, fall = (b - a) / left, (e - b) / right
-                bend = (fall - rise) / ((left + right) / 2)
-                slope = (rise * right + fall * left) / (left + right)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    peak = np.where((bend < 0) & (np.abs(slope / bend) < np.maximum(left, right)), b - slope**2 / (2 * bend), top)
-                top = np.maximum(top, peak)
-            if sign < 0:
-                low = np.minimum(low, -top)
-            else:
-                high = np.maximum(high, top)
-    return np.stack([low, high], axis=1)
