@@ -21,7 +21,7 @@ from lawful.sets.relaxed import Penalized
 from lawful.uncertainty.curves import Arc, follow
 from lawful.uncertainty.polyhedra import polyhedral_draws
 from lawful.uncertainty.samples import Samples, SamplingWarning
-from lawful.uncertainty.target import FAR, Target, modes
+from lawful.uncertainty.target import FAR, Target, modes, scattered
 from lawful.uncertainty.walk import walk
 
 CELLS = 2**23  # numbers in the largest array of one batch
@@ -137,7 +137,7 @@ def _on(arc: Arc, z: np.ndarray) -> bool:
 def _along_curves(target: Target, best: np.ndarray, n: int, rng: np.random.Generator) -> Samples:
     """Node weights by the trapezoidal rule, a node interval by its mass, a place in it by the linear density, back to C."""
     m, T = best.shape
-    found = modes(target, best, rng)
+    found = modes(target, best, scattered(target, best, rng, 8))
     t = target.surface.bases(best)[0][:, :, 0]
     width = 1 / np.sqrt(np.einsum("it,its,is->i", t, target.P, t))
     lowest = target.energy(best)

@@ -15,7 +15,7 @@ from lawful.uncertainty.curves import Arc, hulls
 from lawful.uncertainty.drawing import arcs_through
 from lawful.uncertainty.levels import Decode, Level, Ranks, lawful_parts
 from lawful.uncertainty.patches import bounds, uniform_points, volumes
-from lawful.uncertainty.target import Target, modes
+from lawful.uncertainty.target import Target, modes, scattered
 
 CELLS = 2**22  # numbers in the largest array of one batch
 STEP = 1 / 24  # of the half width of a set along a curve
@@ -225,7 +225,8 @@ class PredictionSet:
         """For sets on curves: the arcs of each row. `arc.z` times the unit of the surface are its points; see `curve_points`."""
         target, surface = self._target, self._target.surface
         rng = np.random.default_rng(0)
-        starts = [*modes(target, self._best, rng, starts=4), *(level.best / surface.scale for level in self.ranks.levels[1:])]
+        found = modes(target, self._best, scattered(target, self._best, rng, 4))
+        starts = [*found, *(level.best / surface.scale for level in self.ranks.levels[1:])]
         t = surface.bases(self._best)[0][:, :, 0]
         width = self._radius / np.sqrt(np.einsum("it,its,is->i", t, target.P, t))
         return arcs_through(

@@ -131,39 +131,66 @@ def descend(target: Target, z: np.ndarray) -> np.ndarray:
     return z
 
 
-def modes(target: Target, best: np.ndarray, rng: np.random.Generator, starts: int = 8, most: int = 3) -> list[np.ndarray]:
-    """Points (m, T) at local minima of F on C: `best` first, then others found from random starts, NaN where there is none.
-
-    Starts are draws from the unrestricted prediction, ever wider, moved to C; minima so high that no draw would visit them
-    are left out.
-    """
+def scattered(target: Target, best: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:
+    """(m, count, T) points of C about the prediction: draws from it, ever wider, moved to C; `best` where that fails."""
     m, T = best.shape
-    if not target.surface.curved or starts == 0 or target.surface.dimension == 0:
-        return [best]
-    rows = np.repeat(np.arange(m), starts)
-    width = np.tile(np.linspace(1.0, 3.0, starts), m)[:, None]
+    rows = np.repeat(np.arange(m), count)
+    width = np.tile(np.linspace(1.0, 3.0, count), m)[:, None]
     again = target.rows(rows)
     root = np.linalg.cholesky(target.P + 1e-12 * np.eye(T) * np.trace(target.P, axis1=1, axis2=2)[:, None, None])
     noise = np.linalg.solve(transpose(root[rows]), rng.standard_normal((len(rows), T, 1)))[:, :, 0]
-    # Reflections of the best point through the prediction find the far side of a closed surface.
     begin = again.w + width * noise
-    begin[::starts] = 2 * target.w - best
+    begin[::count] = 2 * target.w - best  # through the prediction, to the far side of a closed surface
     _, N = again.surface.bases(begin)
     z, found = again.surface.back(begin, N)
     found &= again.surface.allowed(z)
-    z = np.where(found[:, None], z, best[rows])
-    z = descend(again, z).reshape(m, starts, T)
-    energy = again.energy(z.reshape(-1, T)).reshape(m, starts)
-    out, lowest = [best], target.energy(best)
+    return np.where(found[:, None], z, best[rows]).reshape(m, count, T)
+
+
+def modes(target: Target, best: np.ndarray, points: np.ndarray, most: int = 3) -> list[np.ndarray]:
+    """Points (m, T) at local minima of F on C: `best` first, then those found from `points`, NaN where there is none.
+
+    Minima so high that no draw would visit them are left out.
+    """
+    m, count, T = points.shape
+    again = target.rows(np.repeat(np.arange(m), count))
+    z = descend(again, points.reshape(-1, T))
+    energy = again.energy(z).reshape(m, count)
+    z, lowest = z.reshape(points.shape), target.energy(best)
     energy = np.where(energy <= lowest[:, None] + FAR, energy, np.inf)
+    out = [best]
     for _ in range(most - 1):
-        for known in out:
-            away = z - known[:, None, :]
-            close = np.einsum("ijt,its,ijs->ij", away, target.P, away) <= SAME**2
-            energy = np.where(close, np.inf, energy)  # NaN is close to nothing
+        away = z - out[-1][:, None, :]
+        close = np.einsum("ijt,its,ijs->ij", away, target.P, away) <= SAME**2  # NaN is close to nothing
+        energy = np.where(close, np.inf, energy)
         pick = np.argmin(energy, axis=1)
         there = np.isfinite(energy[np.arange(m), pick])
         if not there.any():
             break
         out.append(np.where(there[:, None], z[np.arange(m), pick], np.nan))
+    return out
+
+
+def beyond(target: Target, charts: list[Chart], points: np.ndarray, most: int = 2) -> list[np.ndarray]:
+    """Points (m, T) that no chart shows, the most likely first, NaN where there is none: the far side of a closed surface."""
+    m, count, T = points.shape
+    flat = points.reshape(-1, T)
+    rows = np.repeat(np.arange(m), count)
+    energy = target.rows(rows).energy(flat)
+    lowest = energy.reshape(m, count).min(axis=1)
+    open_ = energy <= lowest[rows] + FAR
+    out: list[np.ndarray] = []
+    for _ in range(most):
+        for chart in charts:
+            open_ &= ~chart.rows(rows).holds(flat)
+        value = np.where(open_, energy, np.inf).reshape(m, count)
+        pick = np.argmin(value, axis=1)
+        there = np.isfinite(value[np.arange(m), pick])
+        if not there.any():
+            break
+        z = np.where(there[:, None], points[np.arange(m), pick], points[:, 0])
+        chart = Chart(target, z)
+        chart.u0 = np.zeros_like(chart.u0)
+        charts = [chart]
+        out.append(np.where(there[:, None], z, np.nan))
     return out

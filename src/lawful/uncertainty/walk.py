@@ -14,11 +14,13 @@ import numpy as np
 
 from lawful.uncertainty.geometry import mat, transpose
 from lawful.uncertainty.samples import Samples, diagnostics
-from lawful.uncertainty.target import Chart, Target, modes
+from lawful.uncertainty.target import Chart, Target, beyond, modes, scattered
 
 CHAINS = 4  # at least
 TOGETHER = 256  # chains that are worth a batch: few rows get more chains, which are then shorter
 BURN_IN = 60
+PILOTS = 8
+STARTS = 8
 WANTED = 0.3  # of the steps of a walk are taken, where their length is right
 RETURN = 1e-6  # how exactly the reverse step must find its way
 
@@ -26,10 +28,20 @@ RETURN = 1e-6  # how exactly the reverse step must find its way
 class _Jumps:
     """Independent proposals: a mixture over the charts of a row, weighed by the mass of the Gaussian in each tangent plane."""
 
-    def __init__(self, target: Target, found: list[np.ndarray], rows: np.ndarray) -> None:
+    def __init__(
+        self, target: Target, found: list[np.ndarray], points: np.ndarray, rows: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        """Charts at the modes `found`, and where `points` of C lie beyond those."""
+        charts = [Chart(target, np.where(np.isfinite(z), z, found[0])) for z in found]
+        if target.surface.rank and points.shape[1]:
+            found = [*found, *beyond(target, charts, points)]
+            for z in found[len(charts) :]:
+                charts.append(Chart(target, np.where(np.isfinite(z), z, found[0])))
+                charts[-1].u0 = np.zeros_like(charts[-1].u0)
         there = np.stack([np.isfinite(z).all(axis=1) for z in found], axis=1)
-        charts = [Chart(target, np.where(t[:, None], z, found[0])) for z, t in zip(found, there.T)]
         mass = np.stack([_mass(chart) for chart in charts], axis=1)
+        for chart in charts:
+            _narrow(chart, rng)
         mass = np.where(there, mass, -np.inf)
         weight = np.exp(mass - mass.max(axis=1, keepdims=True))
         # No mode is so unlikely that chains may not try it: charts only see the tangent plane.
@@ -59,6 +71,19 @@ class _Jumps:
         return np.logaddexp.reduce(parts, axis=1)
 
 
+def _narrow(chart: Chart, rng: np.random.Generator) -> None:
+    """Proposals narrowed where C ends or bends away before they do: over half of them must have a point of C."""
+    if not chart.target.surface.rank:
+        return
+    again = np.repeat(np.arange(len(chart.z)), PILOTS)
+    for _ in range(6):
+        part = chart.rows(again)
+        met = part.point(part.draw(rng))[1].reshape(-1, PILOTS).mean(axis=1)
+        if (met > 0.5).all():
+            break
+        chart.L = np.where((met > 0.5)[:, None, None], chart.L, 1.5 * chart.L)
+
+
 def _mass(chart: Chart) -> np.ndarray:
     lowest = chart.target.energy(chart.z) - np.einsum("id,ide,ie->i", chart.u0, chart.H, chart.u0)
     return -lowest / 2 - np.log(np.einsum("itt->it", chart.L)).sum(axis=1) + chart.target.surface.log_element(chart.B)
@@ -67,10 +92,12 @@ def _mass(chart: Chart) -> np.ndarray:
 def walk(target: Target, best: np.ndarray, n: int, rng: np.random.Generator, thin: int, burn_in: int = BURN_IN) -> Samples:
     """n draws for each row from several chains, in the outputs' own units; `best` (m, T) points of C, in those of the target."""
     m, T = best.shape
-    found = modes(target, best, rng)
+    curved = target.surface.curved and target.surface.dimension > 0
+    points = scattered(target, best, rng, STARTS) if curved else best[:, None][:, :0]
+    found = modes(target, best, points) if curved else [best]
     chains_of_row = max(CHAINS, min(TOGETHER // m, n // 32))
     rows = np.repeat(np.arange(m), chains_of_row)
-    jumps, target = _Jumps(target, found, rows), target.rows(rows)
+    jumps, target = _Jumps(target, found, points, rows, rng), target.rows(rows)
     z = best[rows]
     for k in range(1, len(found)):  # later chains start at other modes
         other = found[k][rows]
@@ -83,7 +110,8 @@ def walk(target: Target, best: np.ndarray, n: int, rng: np.random.Generator, thi
         a = state.jump(jumps, rng)
         b = state.step(rng)
         if t < burn_in:
-            state.size *= np.exp((b - WANTED) / (1 + t) ** 0.5)
+            rate = b.reshape(m, chains_of_row).mean(axis=1)  # the chains of a row learn together
+            state.size *= np.repeat(np.exp((rate - WANTED) / (1 + t) ** 0.5), chains_of_row)
         else:
             kept.append(state.z)
             taken += (a + b) / 2
