@@ -1,20 +1,20 @@
 """Prediction sets inside the law: joint coverage, size and speed, beside boxes that know no law, in the same run.
 
-    python benchmarks/conformal.py --data FOLDER --speed        (FOLDER holds distillation/ and sarcos/; without it only the curves)
+    python benchmarks/conformal.py --data FOLDER --speed        (FOLDER holds distillation/ and sarcos/; else only the curves)
 
-Every repetition draws new rows, learns on some, calibrates on others and tests on the rest; the kernel is tuned once, on rows of
-another seed. Boxes are around the unconstrained prediction of the same fit, calibrated on the same rows:
+Every repetition draws new rows, learns on some, calibrates on others and tests on the rest; the kernel is tuned once, on other
+rows. Boxes are around the unconstrained prediction of the same fit, calibrated on the same rows:
 
     Bonferroni   |y_t - w_t| <= its own quantile at level 1 - alpha/T, for each output (by MAPIE too, where it is installed)
     largest      max_t |y_t - w_t| / sigma_t <= one quantile at level 1 - alpha: the box of exactly the same coverage
 
 Covered is the label y by a box. By a set inside the law it is y where labels obey the law (circle and lemniscate "lawful",
-distillation), and else the lawful part of y, the point of C nearest to it (circle and lemniscate "noisy", as in the paper; Sarcos,
-where C is a cloud of observed torques and no new label is one of them).
+distillation), and else the lawful part of y, the point of C nearest to it (circle and lemniscate "noisy", as in the paper;
+Sarcos, where C is a cloud of observed torques and no new label is one of them).
 
 Sizes, like with like: `law` is how much of C is inside (arc length, or points of the cloud), of the set and of the box; `width`
-the mean width of an output (bounds of the set against sides of the box), `area` the product of the widths, each as the mean over
-test rows of the ratio set / box.
+the mean width of an output (bounds of the set against sides of the box), `area` the product of the widths, each as the
+mean over test rows of the ratio set / box.
 """
 
 from __future__ import annotations
@@ -180,16 +180,13 @@ def speed(problems, rng):
         X, Y = problem.draw(rng, min(10_000, getattr(problem, "X", np.empty(10_000)).shape[0]))
         again = np.resize(np.arange(len(X)), 10_000)
         X, Y, took = X[again], Y[again], []
-        for work in (
-            lambda: model.predict_set(X),
-            lambda: sets.contains(Y),
-            lambda: sets.intervals(),
-            lambda: sets.volume(n=64),
-        ):
+        start = time.perf_counter()
+        sets = model.predict_set(X)
+        took.append(time.perf_counter() - start)
+        for name, options in (("contains", {"X": Y}), ("intervals", {}), ("volume", {"n": 64})):
             start = time.perf_counter()
-            done = work()
+            getattr(sets, name)(**options)
             took.append(time.perf_counter() - start)
-            sets = done if len(took) == 1 else sets
         print(f"{problem.name:<28}" + "".join(f"{t:>8.2f}" for t in took), flush=True)
 
 
@@ -213,7 +210,9 @@ def main() -> None:
     if options.only:
         problems = [p for p in problems if any(word in p.name for word in options.only)]
     peers = ["Bonferroni", "largest", *(["MAPIE, Bonferroni"] if SplitConformalRegressor is not None else [])]
-    print(f"alpha = {ALPHA}, {options.repetitions} repetitions, sizes and boxes in {options.sizes} of them; ratios are set / box")
+    print(
+        f"alpha = {ALPHA}, {options.repetitions} repetitions, sizes and boxes in {options.sizes} of them; ratios are set / box"
+    )
     print(f"{'problem':<28}{'labels':<8}{'':<20}{'coverage':>8}{'':>8}{'law inside':>12}{'ratio':>8}{'width':>8}{'area':>10}")
     for number, problem in enumerate(problems):
         rng = np.random.default_rng([options.seed, number])

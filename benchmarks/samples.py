@@ -2,8 +2,8 @@
 
     python benchmarks/samples.py --data FOLDER        (FOLDER holds distillation/; without it the first three)
 
-A model is fitted on noisy rows, and `sample(X, n)` is compared at several inputs with the same density, exp(-F/2) on the surface
-measure of C(x), computed in another way:
+A model is fitted on noisy rows, and `sample(X, n)` is compared at several inputs with the same density, exp(-F/2) on the
+surface measure of C(x), computed in another way:
 
     circle         quadrature over 20,000 angles
     sphere         quadrature, 400 Gauss-Legendre heights times 800 longitudes
@@ -142,7 +142,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    print(f"{'law':<14}{'rows':>5}{'draws':>8}{'off law':>10}{'mean |z|':>16}{'covariance |z|':>16}{'accept':>9}{'ess':>8}", end="")
+    print(
+        f"{'law':<14}{'rows':>5}{'draws':>8}{'off law':>10}{'mean |z|':>16}{'covariance |z|':>16}{'accept':>9}{'ess':>8}",
+        end="",
+    )
     print(f"{'R-hat':>7}{'seconds':>9}")
     x = rng.uniform(-3, 3, (40, 1))
     Y = np.c_[np.cos(x), np.sin(x)] + 0.3 * rng.standard_normal((40, 2))

@@ -2,9 +2,9 @@
 
     python examples/error_bars.py
 
-A distillation column (`examples/distillation.py`): what share of the light component leaves at the top? It is y1 y3 / (its feed),
-a function of two outputs that the balances tie to seven others. Each draw is a column that balances, so each gives a share; those
-of unconstrained draws can exceed 1. Writes error_bars.png.
+A distillation column (`examples/distillation.py`): what share of the light component leaves at the top? It is y1 y3 over its
+feed, a function of two outputs that the balances tie to seven others. Each draw is a column that balances, so each gives a
+share; those of unconstrained draws can exceed 1. Writes error_bars.png.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ def run(n: int = 60, draws: int = 200, seed: int = 0, out: Path | None = None) -
     model = ConstrainedRegressor(Equations(DISTILLATION_LAW)).fit(X, Y)
     d = model.decode(X_test, sample=draws, random_state=seed)
     free = d.c[:, None, :] * 0 + np.asarray(model.predictive(X_test).center)[:, None, :]
-    free = free + d.std[:, None, :] * rng.standard_normal(free.shape[:1] + (draws, 9))
+    free = free + d.std[:, None, :] * rng.standard_normal((len(free), draws, 9))
     truth = recovery(column(X_test)[:, None, :], X_test)[:, 0]
     result = {"off law": float(model.constraint_.at(np.repeat(X_test, draws, axis=0)).relative(d.samples.reshape(-1, 9)).max())}
     for name, y in (("lawful", np.asarray(d.samples)), ("free", free)):
         low, high = np.quantile(recovery(y, X_test), [0.05, 0.95], axis=1)
-        result[f"{name} coverage"], result[f"{name} width"] = float(((low <= truth) & (truth <= high)).mean()), float((high - low).mean())
+        result[f"{name} coverage"], result[f"{name} width"] = (
+            float(((low <= truth) & (truth <= high)).mean()),
+            float((high - low).mean()),
+        )
     result["R-hat"] = float(d.samples.rhat.max())
     if out is not None:
         plot_draws(np.asarray(d.samples)[:6, :, [2, 5]], names=("y3, light at the top", "y6, light at the bottom")).savefig(
@@ -58,7 +61,9 @@ def main() -> None:
     options = parser.parse_args()
     r = run(options.n, seed=options.seed, out=options.out)
     for name, label in (("free", "without the law"), ("lawful", "with the law")):
-        print(f"{label:<16}90 % bars of the recovery hold {r[f'{name} coverage']:.0%} of the truth, mean width {r[f'{name} width']:.4f}")
+        print(
+            f"{label:<16}90 % bars of recovery hold {r[f'{name} coverage']:.0%} of the truth, width {r[f'{name} width']:.4f}"
+        )
     print(f"largest violation among the draws {r['off law']:.0e} of the law's scale, R-hat {r['R-hat']:.3f}")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path())
     options = parser.parse_args()
     r = run(options.n, options.seed, options.out)
-    print(f"arcs hold the heading in {r['coverage']:.1%} of 2000 new rows (asked for: 90 %); mean length {r['length']:.2f} of 6.28")
+    print(f"arcs hold the heading in {r['coverage']:.1%} of 2000 new rows (asked for: 90 %); length {r['length']:.2f} of 6.28")
     print(f"mean width of an output: {r['width']:.3f}; of an ellipse that knows no law: {r['width without the law']:.3f}")
 
 

@@ -1,7 +1,7 @@
 """ConformalRegressor: prediction sets inside the law that hold all outputs together as often as promised.
 
-The set at x is C(x) intersected with a level set of the decode objective, whose metric follows the predictive variance at x; see
-`lawful.uncertainty.levels` for the score, the ranks and the event that is covered. `predict_interval` is as in MAPIE,
+The set at x is C(x) intersected with a level set of the decode objective, whose metric follows the predictive variance at x;
+see `lawful.uncertainty.levels` for the score, the ranks and the event that is covered. `predict_interval` is as in MAPIE,
 `calibrate` (of a model that is fitted already) as in crepes; `alpha` is 1 - confidence_level.
 """
 
@@ -157,8 +157,8 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         needed = ceil(1 / self._alpha(None)) - 1
         if self.n_calibration_ < needed:
             warnings.warn(
-                f"ConformalRegressor: {self.n_calibration_} calibration rows are too few for alpha={self.alpha:g}, so that every "
-                f"set is the whole law; {needed} rows would do, or a larger alpha",
+                f"ConformalRegressor: {self.n_calibration_} calibration rows are too few for alpha={self.alpha:g}, so that "
+                f"every set is the whole law; {needed} rows would do, or a larger alpha",
                 UserWarning,
                 stacklevel=3,
             )
@@ -217,7 +217,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         return PredictionSet(floats, C, Ranks(levels, alpha), np.asarray(center), decode, strict, list(self.output_names_))
 
     def contains(self, X: Any, Y: Any, alpha: float | None = None) -> np.ndarray:
-        """(m,) one bool a row: whether the label Y (m, T) of each row is in the set of its input; see `PredictionSet.contains`."""
+        """(m,) one bool a row: whether the label Y (m, T) is in the set of its input; see `PredictionSet.contains`."""
         return self.predict_set(X, alpha).contains(check_outputs(Y)[0])
 
     def sample_set(self, X: Any, n: int = 100, alpha: float | None = None, random_state: Any = None) -> np.ndarray:
@@ -250,8 +250,9 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
                 errors = np.where(np.isfinite(worst), worst, np.nan) + 0 * part.errors[:1]
             c = decode(F, model.constraint_.at(floats)).c
             found.append((sign * np.asarray(c), 1 / np.sqrt(np.einsum("itt->it", precision_of(F))), errors))
-        out = np.empty(found[0][0].shape)
-        for t in range(out.shape[1]):
+        T = self.n_outputs_
+        out = np.empty((len(found[0][0]), T))
+        for t in range(T):
             out[:, t] = _upper([(c[:, t], std[:, t], e[~np.isnan(e[:, t]), t]) for c, std, e in found], alpha)
         return sign * out
 

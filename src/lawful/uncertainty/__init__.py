@@ -1,4 +1,4 @@
-"""What of the law is likely: draws from the prediction restricted to C(x), and sets that hold the truth as often as promised."""
+"""What of the law is likely: draws from the prediction on C(x), and sets that hold the truth as often as promised."""
 
 from lawful._lazy import attach
 

@@ -2,7 +2,7 @@ r"""Walking along curves: sets C(x) of dimension 1, followed from a point in bot
 
     z_{j+1} = back(z_j + h t_j),    t_j the unit tangent at z_j, turned to go on in the direction of the last step
 
-A step over which the tangent turns by more than `TURN` is halved and taken again; crossings (the tangent is undefined there) are
+A step over which the tangent turns by more than `TURN` is halved and taken again; crossings, where there is no tangent, are
 passed straight through. A row ends where `leaves` says so, where the law's inequalities end it, or where the curve closes.
 Lengths are in the outputs' own units, each chord with the correction theta^2/24 for the angle theta that the curve turns.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,7 +23,7 @@ MOST = 4000
 
 @dataclass
 class Arc:
-    """Nodes (J, T) in units of the surface, arc length (J,) from the first in the outputs' own units, and whether it is closed."""
+    """Nodes (J, T) in units of the surface, arc length (J,) from the first in the outputs' own units, whether it is closed."""
 
     row: int
     z: np.ndarray
@@ -57,7 +58,7 @@ def follow(surface: Surface, z0: np.ndarray, step: np.ndarray, leaves: Leaves, r
     rows, z = rows[order], z[order]
     ends = np.searchsorted(rows, np.arange(m + 1))
     s = _lengths(z * surface.scale, rows)
-    return [Arc(i, z[a:b], s[a:b] - s[a], bool(closed[i])) for i, (a, b) in enumerate(zip(ends, ends[1:]))]
+    return [Arc(i, z[a:b], s[a:b] - s[a], bool(closed[i])) for i, (a, b) in enumerate(pairwise(ends))]
 
 
 def _lengths(c: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -108,7 +108,9 @@ def arcs_of(target: Target, found: list[np.ndarray], step: np.ndarray, limit: np
     return arcs_through(target, found, step, leaves, refine, m)
 
 
-def arcs_through(target: Target, found: list[np.ndarray], step: np.ndarray, leaves: Any, refine: int, m: int) -> list[list[Arc]]:
+def arcs_through(
+    target: Target, found: list[np.ndarray], step: np.ndarray, leaves: Any, refine: int, m: int
+) -> list[list[Arc]]:
     out: list[list[Arc]] = [[] for _ in range(m)]
     for z in found:
         rows = np.flatnonzero(np.isfinite(z).all(axis=1))

@@ -148,7 +148,7 @@ class Surface:
     def log_element(self, B: np.ndarray) -> np.ndarray:
         """(m,) log of the surface element of the outputs as given, per surface element in the units of z."""
         if B.shape[2] in (0, self.T):
-            return np.zeros(len(B))
+            return np.full(len(B), np.log(self.scale).sum() if B.shape[2] else 0.0)
         # Largest rows first: a factorisation keeps the digits of the small ones, which a product B'B would lose.
         largest = np.argsort(-self.scale)
         R = np.linalg.qr(B[:, largest] * self.scale[largest, None], mode="r")

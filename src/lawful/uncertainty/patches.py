@@ -146,7 +146,7 @@ def uniform_points(
     target: Target, best: np.ndarray, radius: np.ndarray, inside: Inside, n: int, rng: np.random.Generator
 ) -> np.ndarray:
     """(m, n, T) points of the sets, uniform in the surface measure, in the outputs' own units."""
-    m, T = best.shape
+    m = len(best)
     d = target.surface.dimension
     if d == 0:
         return np.repeat((best * target.surface.scale)[:, None, :], n, axis=1)
@@ -171,21 +171,32 @@ def bounds(target: Target, best: np.ndarray, limit: np.ndarray) -> np.ndarray:
     reach = np.sqrt(np.maximum(limit, 0.0)[:, None] * np.einsum("itt->it", S))
     scale = target.surface.scale
     outer = np.stack([target.w - reach, target.w + reach], axis=2)
-    for t in range(T):
-        for side, sign in enumerate((-1.0, 1.0)):
-            value, settled = _extreme(target, best, limit, t, sign)
-            outer[:, t, side] = np.where(settled, value, outer[:, t, side])
+    sides = [(t, side) for t in range(T) for side in (0, 1)]
+    found = [_extreme(target, best, limit, t, 2.0 * side - 1) for t, side in sides]
+    ends = np.stack([z for z, _, _ in found])  # (2 T, m, T)
+    for (t, side), (_, value, settled) in zip(sides, found):
+        sign = 2.0 * side - 1
+        # From the best point an output may see no way up (the height on a cap); the ends of other outputs then do.
+        pick = np.argmax(sign * ends[:, :, t], axis=0)
+        start = ends[pick, np.arange(m)]
+        again = np.flatnonzero(sign * (start[:, t] - value) > 1e-12 * (1 + np.abs(value)))
+        if len(again):
+            _, value[again], settled[again] = _extreme(target.rows(again), start[again], limit[again], t, sign)
+        outer[:, t, side] = np.where(settled, value, outer[:, t, side])
     return outer * scale[None, :, None]
 
 
-def _extreme(target: Target, best: np.ndarray, limit: np.ndarray, t: int, sign: float) -> tuple[np.ndarray, np.ndarray]:
+def _extreme(
+    target: Target, best: np.ndarray, limit: np.ndarray, t: int, sign: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The point where output t is largest (sign 1) or smallest (-1), the bound, and whether it has settled."""
     z, value = best.copy(), best[:, t].copy()
     settled, active = np.zeros(len(z), bool), np.arange(len(z))
     for _ in range(ROUNDS):
         part = target.rows(active)
         chart = Chart(part, z[active])
         if chart.u0.shape[1] == 0:
-            return value, np.ones(len(z), bool)
+            return z, value, np.ones(len(z), bool)
         # Of the ellipsoid in this tangent plane: its radius, and the point farthest in the direction of the output.
         low = part.energy(z[active]) - np.einsum("id,ide,ie->i", chart.u0, chart.H, chart.u0)
         e = sign * chart.B[:, t, :]
@@ -202,4 +213,4 @@ def _extreme(target: Target, best: np.ndarray, limit: np.ndarray, t: int, sign: 
         active = active[found & ~done]
         if not len(active):
             break
-    return value, settled
+    return z, value, settled

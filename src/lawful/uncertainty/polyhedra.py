@@ -49,9 +49,9 @@ def polyhedral_draws(F: Any, C: Any, best: np.ndarray, n: int, rng: np.random.Ge
     P, w = precision_of(F), np.asarray(to_numpy(F.center), float)
     A, b, G, h = linear_parts(C, m)
     size = np.abs(A).max(axis=2, keepdims=True)
-    Z = [null_space(a) if a.shape[0] else np.eye(T) for a in A / np.where(size > 0, size, 1.0)]
-    d = min(z.shape[1] for z in Z)
-    Z = np.broadcast_to(np.stack([z[:, :d] for z in Z]), (m, T, d))
+    bases = [null_space(a) if a.shape[0] else np.eye(T) for a in A / np.where(size > 0, size, 1.0)]
+    d = min(basis.shape[1] for basis in bases)
+    Z = np.broadcast_to(np.stack([basis[:, :d] for basis in bases]), (m, T, d))
     if d == 0:
         return Samples.of(np.repeat(best[:, None, :], n, axis=1))
     L = np.linalg.cholesky(transpose(Z) @ P @ Z)

@@ -132,8 +132,8 @@ class PredictionSet:
         D = self.C.n_items_
         if D > ENUMERATE:
             raise TypeError(
-                f"PredictionSet: {D} items have {factorial(D):.1e} orders, too many to list; `order()` gives the pairs that are "
-                "certain, and `contains` asks about single orders"
+                f"PredictionSet: {D} items have {factorial(D):.1e} orders, too many to list; `order()` gives the pairs that "
+                "are certain, and `contains` asks about single orders"
             )
         return self.C.encode(np.array(list(permutations(range(D)))))
 
@@ -222,16 +222,14 @@ class PredictionSet:
 
     @cached_property
     def arcs(self) -> list[list[Arc]]:
-        """For sets on curves: the arcs of each row. `arc.z` times the unit of the surface are its points; see `curve_points`."""
+        """For sets on curves: the arcs of each row. `arc.z` are points in units of the surface; see `curve_points`."""
         target, surface = self._target, self._target.surface
         rng = np.random.default_rng(0)
         found = modes(target, self._best, scattered(target, self._best, rng, 4))
         starts = [*found, *(level.best / surface.scale for level in self.ranks.levels[1:])]
         t = surface.bases(self._best)[0][:, :, 0]
         width = self._radius / np.sqrt(np.einsum("it,its,is->i", t, target.P, t))
-        return arcs_through(
-            target, starts, STEP * width, lambda rows, z: ~self._inside(rows, z * surface.scale), 14, len(self)
-        )
+        return arcs_through(target, starts, STEP * width, lambda rows, z: ~self._inside(rows, z * surface.scale), 14, len(self))
 
     def curve_points(self, row: int) -> list[np.ndarray]:
         """The arcs of one row as lists of points (J, T), for plots."""

@@ -90,7 +90,7 @@ def _mass(chart: Chart) -> np.ndarray:
 
 
 def walk(target: Target, best: np.ndarray, n: int, rng: np.random.Generator, thin: int, burn_in: int = BURN_IN) -> Samples:
-    """n draws for each row from several chains, in the outputs' own units; `best` (m, T) points of C, in those of the target."""
+    """n draws for each row from several chains, in the outputs' own units; `best` (m, T) points of C in the target's."""
     m, T = best.shape
     curved = target.surface.curved and target.surface.dimension > 0
     points = scattered(target, best, rng, STARTS) if curved else best[:, None][:, :0]
