@@ -6,8 +6,19 @@ import time
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize, minimize_scalar
 
-from lawful import Affine, Box, Ellipsoid, Equations, Inflated, Intersection, Product, project
+from lawful import (
+    Affine,
+    Box,
+    Ellipsoid,
+    Equations,
+    Inflated,
+    Intersection,
+    PositiveSemidefinite,
+    Product,
+    project,
+)
 from lawful.decoders import decode
 from lawful.decoders.conic import Conic
 from lawful.decoders.dispatch import choose
@@ -179,3 +190,42 @@ def test_rows_with_weights_that_differ_only_in_a_light_output_are_not_the_same(f
     plain = QuadraticForm(Q * unit * unit[:, None], w / unit) if full else Quadratic(diagonal * unit**2, diagonal * w * unit)
     same = decode(plain, Equations("y1 + 0.5*y2 = 1.2").fit(w / unit * ones))
     np.testing.assert_allclose(together.c / unit, same.c, rtol=1e-7)
+
+
+def test_singular_metrics_with_equations_of_very_different_scales():
+    """Outputs that equations fix leave a metric of the others that is not singular; one redundant equation is among them."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3, 3)) * np.array([[1.0], [1e8], [1e-3]])
+    A = np.concatenate([A, 2 * A[:1]])
+    law = Product([(Affine(A, A @ [0.3, -0.2, 0.5]), [0, 1, 2]), (Box([-0.3, -1.5], [0.7, 0.4]), [3, 4])])
+    law.fit(rng.standard_normal((6, 5)))
+    root = rng.standard_normal((40, 3, 5))  # rank 3 of 5
+    Q, w = np.swapaxes(root, 1, 2) @ root, 2 * rng.standard_normal((40, 5))
+    d = decode(QuadraticForm(Q, w), law)
+    assert (d.status == "ok").all()
+    for i in range(40):
+        free = minimize(
+            lambda t, i=i: (np.r_[0.3, -0.2, 0.5, t] - w[i]) @ Q[i] @ (np.r_[0.3, -0.2, 0.5, t] - w[i]),
+            [0.0, 0.0], bounds=[(-0.3, 0.7), (-1.5, 0.4)], method="L-BFGS-B", tol=1e-14,
+        )  # fmt: skip
+        assert d.value[i] <= free.fun * (1 + 1e-7)
+        alone = decode(QuadraticForm(Q[i : i + 1], w[i : i + 1]), law)
+        np.testing.assert_allclose(alone.c[0], d.c[i], atol=1e-8)
+
+
+def test_light_outputs_beside_heavy_ones():
+    """An interior point that stops at 1e-11 of the heaviest weight has not looked at the others."""
+    w = np.array([[0.10003621, -0.01147625, -0.01147625, 0.11924318]])
+    law = PositiveSemidefinite(2, packed=False, floor=0.1).fit(w)
+    a = np.array([[1e14, 2500.0, 2500.0, 2340.0]])
+    d = decode(Quadratic(a, a * w), law)
+    assert d.status[0] == "ok"
+    # The heavy output is where it is wanted; the others follow from det(M - 0.1) = 0 there.
+    gap = d.c[0, 0] - w[0, 0]
+    assert abs(gap) < 1e-6
+
+    def rest(b):
+        return 5000.0 * (b - w[0, 1]) ** 2 + 2340.0 * (0.1 + b**2 / (d.c[0, 0] - 0.1) - w[0, 3]) ** 2
+
+    best = minimize_scalar(rest, bounds=(-0.01, 0.0), method="bounded", options={"xatol": 1e-14})
+    assert d.value[0] <= 1e14 * gap**2 + best.fun * (1 + 1e-6)

@@ -66,14 +66,14 @@ def largest(A: Array) -> Array:
 
 def mat_vec(A: Array, v: Array) -> Array:
     """A_i v_i: (m, R, T), (m, T) -> (m, R)."""
-    if A.shape[1] * A.shape[2] <= 2 * UNROLL:
+    if 0 < A.shape[1] * A.shape[2] <= 2 * UNROLL:
         return array_namespace(A).stack([dot(A[:, p, :], v) for p in range(A.shape[1])], axis=1)
     return (A @ v[:, :, None])[:, :, 0]
 
 
 def vec_mat(nu: Array, A: Array) -> Array:
     """nu_i' A_i: (m, R), (m, R, T) -> (m, T)."""
-    if A.shape[1] <= UNROLL:
+    if 0 < A.shape[1] <= UNROLL:
         return reduce(lambda x, y: x + y, (nu[:, p, None] * A[:, p, :] for p in range(A.shape[1])))
     return (nu[:, None, :] @ A)[:, 0, :]
 

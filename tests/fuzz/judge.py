@@ -35,6 +35,7 @@ import sklearn
 
 import lawful
 from lawful.decoders import Decoding
+from lawful.sets.restore import constraints
 
 from .calls import Call, FitCall, ProjectCall, RefitCall, at, fitted
 from .laws import WITHIN, Evidence
@@ -45,6 +46,13 @@ HOMES = (str(Path(lawful.__file__).parent), str(Path(sklearn.__file__).parent))
 OWN_WARNINGS = (lawful.DecodingWarning, lawful.GridEdgeWarning)
 AGREE = 1e-8  # one row = the same row in a batch
 STATUSES = ("ok", "averaged", "low_confidence", "not_converged", "infeasible")
+
+
+def terms_of(bound, c: np.ndarray) -> np.ndarray:
+    """(m,) the largest term that cancels in a law, as far as its derivatives tell."""
+    if not (hasattr(bound, "equality") or hasattr(bound, "inequality")):
+        return np.zeros(len(c))
+    return np.max(np.abs(constraints(bound, c)[1]) @ np.abs(c)[:, :, None], axis=(1, 2), initial=0.0)
 
 
 class TooLong(BaseException):
@@ -225,9 +233,8 @@ def _obeys(call: Call, d: Decoding, c: np.ndarray, good: np.ndarray, verdict: Ve
     fresh = np.asarray(bound.residual(c), float)
     given = np.asarray(d.residual, float)
     with np.errstate(all="ignore"):
-        rounding = 1e-12 * (1 + np.abs(fresh)) + 1e-14 * np.max(
-            np.abs(c), axis=1, initial=0.0
-        )  # products round as they are cut
+        # products round as they are cut, by the size of their terms
+        rounding = 1e-12 * (1 + np.abs(fresh)) + 1e-14 * (np.max(np.abs(c), axis=1, initial=0.0) + terms_of(bound, c))
         apart = good & (np.abs(fresh - given) > 1e-6 * np.abs(fresh) + rounding)
     if apart.any():
         row = int(np.flatnonzero(apart)[0])
@@ -269,10 +276,13 @@ def _evidence(call: Call, c: np.ndarray) -> Evidence:
         at(build(call.law.peeled(k), Handed()).fit(seen, outputs=call.names.outputs, inputs=call.names.inputs), call.X)
         for k in range(1, call.law.depth + 1)
     ]
-    inner = call.bound()  # as it was fitted: on a steep law other seeds may find another point, too far away
-    while hasattr(inner, "base_"):
-        inner = inner.base_
-        bases.append(inner)
+    inner = [call.bound()]  # as it was fitted: on a steep law other seeds may find another point, too far away
+    while inner:
+        part = inner.pop()
+        inner += getattr(part, "members_", [])  # the point of another member may be nearer than that of the tube's base
+        if hasattr(part, "base_"):
+            inner.append(part.base_)
+            bases.append(part.base_)
     points = []
     objectives = [lawful.losses.Quadratic(np.ones_like(sane), sane)]
     if w is not None and w.ndim == 2:

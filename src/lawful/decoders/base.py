@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class Decoding:
     iterations    (m,)   iterations used; 0 for closed forms
     margin        (m,)   F gap to the second-best distinct local solution that was seen; inf when there is none
     names         names of the outputs, for `to_frame`
-    std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None
+    std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None.
+                  It is computed when it is first asked for (by `spread`): for a kernel ridge that costs more than all the rest
     samples       (m, n, T) draws from the prediction restricted to the law, where they were asked for; else None
 
     `status` of a row:
@@ -53,8 +55,12 @@ class Decoding:
     iterations: Array
     margin: Array
     names: tuple[str, ...] | None = None
-    std: Array | None = None
-    samples: Any = None
+    spread: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
+    samples: Any = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def std(self) -> Array | None:
+        return None if self.spread is None else self.spread()
 
     @property
     def status(self) -> np.ndarray:
@@ -73,11 +79,11 @@ class Decoding:
             raise ImportError("Decoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
-        for field in ("value", "residual", "status", "iterations", "margin", "law_residual"):
-            column = field
+        for known in ("value", "residual", "status", "iterations", "margin", "law_residual"):
+            column = known
             while column in names:
                 column = f"decoding_{column}"
-            frame[column] = to_numpy(getattr(self, field))
+            frame[column] = to_numpy(getattr(self, known))
         if self.std is not None:
             for t, name in enumerate(names):
                 column = f"{name}_std"
@@ -98,7 +104,7 @@ def stack(parts: list[Decoding]) -> Decoding:
     if len(parts) == 1:
         return parts[0]
     xp = array_namespace(parts[0].c)
-    return Decoding(**{field: xp.concat([getattr(part, field) for part in parts]) for field in FIELDS})
+    return Decoding(**{name: xp.concat([getattr(part, name) for part in parts]) for name in FIELDS})
 
 
 Decode = Callable[..., Decoding]

@@ -25,6 +25,8 @@ from lawful.sets.cones import Cone
 
 CLEAR = 1e-6  # how far a plane must lie between sets, relative to them, to prove that they have no point in common
 
+WIDE = 1e3  # weights that differ by more than this ask for a second solution
+
 
 class Conic(Decoder):
     """Sets that know their `cones`, with a quadratic objective or piecewise linear losses."""
@@ -91,7 +93,21 @@ class Conic(Decoder):
                 c = found
             if solved:
                 break
-        return c, solved, total
+        return (self._sharper(problem, cones, c) if solved else c), solved, total
+
+    def _sharper(self, problem: Any, cones: list[Cone], c: np.ndarray) -> np.ndarray:
+        """The same once more around c, each output in units of its weight: light ones are lost beside heavy ones else."""
+        P, q, pieces = problem
+        weight = np.diag(P)
+        if pieces or not (np.min(weight) > 0 and np.max(weight) > WIDE * np.min(weight)):
+            return c
+        unit = np.sqrt(np.min(weight) / weight)
+        moved = [cone._replace(matrix=cone.matrix * unit, offset=cone.offset - cone.matrix @ c) for cone in cones]
+        around = (P * unit[:, None] * unit, unit * (P @ c + q), pieces)
+        step, status, _ = self._scaled(around, moved, float(np.max(np.abs(c / unit * np.min(unit)))) or 1.0, len(c))
+        better = c + unit * step
+        value = lambda x: 0.5 * (x - c) @ P @ (x - c) + (P @ c + q) @ (x - c)  # noqa: E731
+        return better if status == "Solved" and np.isfinite(better).all() and value(better) <= 0 else c
 
     def _scaled(self, problem: Any, cones: list[Cone], sigma: float, T: int) -> tuple[np.ndarray, str, int]:
         P, q, pieces = problem

@@ -140,8 +140,20 @@ class Newton(Decoder):
         if lost.shape[0]:
             some_F, some_C, some_scale = part_F.rows(lost), part_C.rows(lost), take_rows(part_scale, lost)
             first, _ = restore(some_C, take_rows(begin, lost), some_scale)
-            short, proven, count = self._descend(some_F, some_C, first, some_scale, reach=0.05)
-            short, _ = restore(some_C, short, some_scale)
+            # Short steps keep to C, and must begin there.
+            there = xp.nonzero(some_C.contains(first))[0]
+            short, proven, count = first, xp.zeros_like(take_rows(converged, lost)), xp.zeros_like(take_rows(iterations, lost))
+            if there.shape[0]:
+                near = take_rows(some_scale, there)
+                walked, held, steps = self._descend(
+                    some_F.rows(there), some_C.rows(there), take_rows(first, there), near, reach=0.05
+                )
+                walked, _ = restore(some_C.rows(there), walked, near)
+                short, proven, count = (
+                    put_rows(short, there, walked),
+                    put_rows(proven, there, held),
+                    put_rows(count, there, steps),
+                )
             end, held = take_rows(c, lost), take_rows(converged, lost)
             for point, proof in ((short, proven), (first, xp.zeros_like(proven))):
                 better = some_C.contains(point) & (~some_C.contains(end) | lower(some_F.value(point), some_F.value(end)))

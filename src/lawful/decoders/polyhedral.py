@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows, to_numpy
-from lawful._small import add_diagonal, mat_vec, peak, positive_definite, solve_many, vec_mat
+from lawful._small import add_diagonal, dot, mat_vec, peak, positive_definite, solve_many, vec_mat
 from lawful.decoders.base import FIELDS, Decode, Decoder, Decoding, certified, finish, stack
 from lawful.decoders.conic import Conic, NewtonConic
 from lawful.decoders.seeds import known
@@ -25,7 +25,7 @@ from lawful.losses.quadratic import SAME, QuadraticForm
 CELLS = 2**17  # numbers in the arrays of one chunk of rows: they stay in the processor's cache
 KEPT = 8  # factors for different weights
 NEAR, PROXIMAL = 1e-9, 20  # weight of proximal steps for metrics that are singular, and how many there are
-FLAT = 1e-13  # curvature below this fraction of the largest counts as none
+STEEP, FLAT = 1e-8, 1e-13  # curvature below such a fraction of the largest asks for more care; counts as none
 
 
 class Polyhedral(Decoder):
@@ -56,13 +56,8 @@ class Polyhedral(Decoder):
             d = self._flat(F.rows(others), C.rows(others), decode)
             if rows.shape[0] == 0:
                 return d
-            fields = {}
             part = self._convex(F.rows(rows), C.rows(rows), take_rows(weights, rows), same)
-            for name in FIELDS:
-                mine, theirs = getattr(part, name), getattr(d, name)
-                whole = xp.zeros((m, *mine.shape[1:]), dtype=mine.dtype, device=device_of(mine))
-                fields[name] = put_rows(put_rows(whole, rows, mine), others, theirs)
-            d = Decoding(**fields)
+            d = _joined([(rows, part), (others, d)], m)
         return _completed(d, ~certified(d) & convex, F, C, decode)
 
     def _convex(self, F: Any, C: Any, weights: Array, same: bool) -> Decoding:
@@ -80,40 +75,105 @@ class Polyhedral(Decoder):
             if shared:
                 c, solved, steps = shared.solve(part, some, self.max_iter)
             else:
-                c, solved, steps = _each(some, take_rows(weights, idx), part, self.max_iter)
+                c, lam, solved, steps = _each(some, take_rows(weights, idx), part, self.max_iter)
+                c = _snapped(c, lam, some)
             part_F, part_C = (F, C) if m <= chunk else (F.rows(idx), C.rows(idx))
             found.append(finish(part_F, part_C, c, proven=solved, iterations=steps))
         return stack(found)
 
     def _flat(self, F: Any, C: Any, decode: Decode) -> Decoding:
-        r"""Metrics that are singular up to rounding: proximal steps, c_+ = argmin F(c) + (c - c_k)' P (c - c_k).
+        r"""Metrics that are singular, or nearly: equalities are eliminated first, c = c_0 + Z t, which needs no metric.
 
-        P is a small fraction of the diagonal of Q, so the scale of an output is nothing. As F is convex, c_+ is above its
-        minimum by no more than 2 |c_+ - c_k|_P times the way to a minimiser, which is of the length of what was gone.
+        Where Z'QZ is singular too, proximal steps, t_+ = argmin F(t) + (t - t_k)' P (t - t_k). P is a small fraction of the
+        diagonal of Z'QZ, and outputs have been divided by their weights, so the scale of an output is nothing. As F is convex,
+        t_+ is above its minimum by no more than 2 |t_+ - t_k|_P times the way to a minimiser, which is of the length of what
+        was gone.
         """
         if not isinstance(F, QuadraticForm):
             return _general(F, C, decode)
         xp = array_namespace(F.w)
-        diagonal = abs(xp.linalg.diagonal(F.Q))
+        law = _Law.of(C, F.w)
+        scale = xp.sqrt(abs(xp.linalg.diagonal(F.Q)))
+        top = xp.max(scale, axis=1, keepdims=True)
+        scale = xp.where(scale > 0, scale, xp.where(top > 0, top, xp.ones_like(top)))
+        w, Q = F.w * scale, F.Q / (scale[:, :, None] * scale[:, None, :])
+        A, b, G, h = law.spread(F.shape[0])
+        (A, b), (G, h) = _unit_rows(A / scale[:, None, :], b), _unit_rows(G / scale[:, None, :], h)
+        u, Z, rank = _eliminated(A, b, w)
+        if not bool(xp.all(rank == rank[0])):
+            some, others = xp.nonzero(rank == rank[0])[0], xp.nonzero(rank != rank[0])[0]
+            parts = [(rows, self._flat(F.rows(rows), C.rows(rows), decode)) for rows in (some, others)]
+            return _joined(parts, F.shape[0])
+        steps, done = xp.zeros(F.shape[0], dtype=xp.int64, device=device_of(w)), xp.ones_like(F.doubtful)
+        lam = xp.zeros_like(h)
+        if Z.shape[2]:
+            t, lam, done, steps = self._free(_congruent(Z, Q), vec_mat(mat_vec(Q, u - w), Z), G @ Z, h - mat_vec(G, u), peak(u))
+            u = u + mat_vec(Z, t)
+        c = _snapped(u / scale, lam, law)
+        d = finish(F, C, c, proven=done, iterations=steps)
+        return _completed(d, ~certified(d), F, C, decode)
+
+    def _free(self, H: Array, g: Array, G: Array, h: Array, size: Array) -> tuple[Array, Array, Array, Array]:
+        """min t'Ht + 2 g.t subject to G t <= h: t, multipliers, whether that is the minimum, and steps."""
+        xp = array_namespace(H)
+        diagonal = abs(xp.linalg.diagonal(H))
         top = xp.max(diagonal, axis=1, keepdims=True)
-        top = xp.where(top > 0, top, xp.ones_like(top))
-        P = NEAR * xp.where(diagonal > 0, diagonal, top)
-        Q = add_diagonal(F.Q, P)
-        if not bool(xp.all(positive_definite(Q))):
-            return _general(F, C, decode)
-        weights, _, same = _weights(QuadraticForm(Q, F.w))
-        c, steps = F.w, xp.zeros(F.shape[0], dtype=xp.int64, device=device_of(F.w))
+        singular = ~_definite(H)
+        P = NEAR * xp.where(diagonal > 0, diagonal, xp.where(top > 0, top, xp.ones_like(top)))
+        P = xp.where(singular[:, None], P, xp.zeros_like(P))
+        H = add_diagonal(H, P)
+        none = _Law(G[:, :0, :], h[:, :0], G, h)
+        t, steps, done = xp.zeros_like(g), xp.zeros(g.shape[0], dtype=xp.int64, device=device_of(g)), ~singular
+        if not bool(xp.all(positive_definite(H))):
+            return t, xp.zeros_like(h), xp.zeros_like(done), steps
         for _ in range(PROXIMAL):
-            around = F.w + solve_many(Q, (P * (c - F.w))[:, :, None])[:, :, 0]
-            d = self._convex(QuadraticForm(Q, around), C, weights, same)
-            step, way = (xp.sqrt(xp.sum(P * (d.c - x) ** 2, axis=1)) for x in (c, F.w))
-            c, steps = d.c, steps + d.iterations
-            rounding = 1e-15 * xp.sum(diagonal * (abs(c) + abs(F.w)) ** 2, axis=1)
-            done = 2 * step * way <= 1e-10 * abs(F.value(c)) + rounding
+            center = solve_many(H, (P * t - g)[:, :, None])[:, :, 0]
+            new, lam, solved, count = _each(none, H, center, self.max_iter, size)
+            step, way = (xp.sqrt(xp.sum(P * (new - x) ** 2, axis=1)) for x in (t, 0 * t))
+            t, steps = new, steps + count
+            value = dot(t, mat_vec(H, t)) + 2 * dot(g, t)
+            done = ~singular | (2 * step * way <= 1e-10 * abs(value) + 1e-15 * xp.sum(diagonal * t**2, axis=1))
             if bool(xp.all(done)):
                 break
-        d = finish(F, C, c, proven=certified(d) & done, iterations=steps)
-        return _completed(d, ~certified(d), F, C, decode)
+        return t, lam, solved & done, steps
+
+
+def _eliminated(A: Array, b: Array, w: Array) -> tuple[Array, Array, Array]:
+    """The point of {A u = b} nearest to w, an orthonormal basis Z (m, T, k) of the directions in it, and the ranks of A."""
+    xp = array_namespace(w)
+    m, P, T = A.shape
+    if P == 0:
+        one = xp.eye(T, dtype=w.dtype, device=device_of(w))
+        return w, xp.broadcast_to(one, (m, T, T)), xp.zeros(m, dtype=xp.int64, device=device_of(w))
+    U, s, V = xp.linalg.svd(A, full_matrices=True)
+    k = s.shape[1]
+    used = s > max(P, T) * xp.finfo(w.dtype).eps * s[:, :1]
+    inverse = xp.where(used, 1 / xp.where(used, s, xp.ones_like(s)), xp.zeros_like(s))
+    rank = xp.sum(xp.astype(used, xp.int64), axis=1)
+    level = vec_mat(b, U[:, :, :k]) * inverse
+    W = xp.where(used[:, :, None], V[:, :k, :], xp.zeros_like(V[:, :k, :]))
+    u = w - vec_mat(mat_vec(W, w) - level, W)
+    return u, xp.matrix_transpose(V[:, int(rank[0]) :, :]), rank
+
+
+def _congruent(Z: Array, Q: Array) -> Array:
+    """Z'QZ, symmetric."""
+    xp = array_namespace(Z)
+    H = xp.matrix_transpose(Z) @ (Q @ Z)
+    return (H + xp.matrix_transpose(H)) / 2
+
+
+def _joined(parts: list[tuple[Array, Decoding]], m: int) -> Decoding:
+    """Decodings of some rows each, as one of all."""
+    fields = {}
+    for name in FIELDS:
+        some = getattr(parts[0][1], name)
+        xp = array_namespace(some)
+        whole = xp.zeros((m, *some.shape[1:]), dtype=some.dtype, device=device_of(some))
+        for rows, d in parts:
+            whole = put_rows(whole, rows, getattr(d, name))
+        fields[name] = whole
+    return Decoding(**fields)
 
 
 def _completed(d: Decoding, open_: Array, F: Any, C: Any, decode: Decode) -> Decoding:
@@ -133,7 +193,7 @@ def _general(F: Any, C: Any, decode: Decode) -> Decoding:
 
 
 def _weights(F: Any) -> tuple[Array, Array, bool]:
-    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are positive definite, and if all are the same.
+    """Weights (m, T) or (m, T, T) up to a factor of the row, where they are safely positive, and if all are the same.
 
     Outputs have units of their own: what is flat, or the same, is judged relative to the weight of each.
     """
@@ -147,7 +207,7 @@ def _weights(F: Any) -> tuple[Array, Array, bool]:
         same = F.shared is not None or bool(xp.all(abs(Q - Q[:1, ...]) <= SAME * root[:1, :, None] * root[:1, None, :]))
         root = xp.where(root > 0, root, xp.ones_like(root))
         values = xp.linalg.eigvalsh((Q / (root[:, :, None] * root[:, None, :]))[: 1 if same else None, ...])
-        convex = (values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0)
+        convex = (values[:, 0] > STEEP * values[:, -1]) & (values[:, 0] > 0)
         return xp.broadcast_to(Q, (F.shape[0], *Q.shape[1:])), xp.broadcast_to(convex, F.shape[:1]), same
     xp = array_namespace(F.a)
     if bool(xp.all(F.a[:1, :] > 0)) and bool(xp.all(F.a == F.a[:1, :])):
@@ -180,6 +240,12 @@ class _Law(NamedTuple):
                     parts = [xp.broadcast_to(part, (w.shape[0], *part.shape[-rank:])) for part in parts]
                 found.append(parts[0] if len(parts) == 1 else xp.concat(parts, axis=-rank))
         return cls(*found)
+
+    def spread(self, m: int) -> tuple[Array, Array, Array, Array]:
+        """All four with a leading axis for m rows."""
+        xp = array_namespace(self.A)
+        A, b, G, h = (xp.broadcast_to(v, (m, *v.shape)) if v.ndim < rank else v for v, rank in zip(self, (3, 2, 3, 2)))
+        return A, b, G, h
 
     def rows(self, idx: Array) -> _Law:
         return _Law(*(take_rows(v, idx) if v.ndim == rank else v for v, rank in zip(self, (3, 2, 3, 2))))
@@ -243,11 +309,11 @@ def _normalised(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return A / norm[:, None], norm
 
 
-def _each(law: _Law, Q: Array, w: Array, max_iter: int) -> tuple[Array, Array, Array]:
-    """The same with matrices of its own for every row."""
+def _each(law: _Law, Q: Array, w: Array, max_iter: int, floor: Array | None = None) -> tuple[Array, Array, Array, Array]:
+    """The same with matrices of its own for every row; `floor` (m,) is what rounding is measured by, at least."""
     xp = array_namespace(w)
     m, T = w.shape
-    A, b, G, h = (xp.broadcast_to(v, (m, *v.shape)) if v.ndim < rank else v for v, rank in zip(law, (3, 2, 3, 2)))
+    A, b, G, h = law.spread(m)
     if Q.ndim == 2:
         root = xp.sqrt(Q)
         divided = lambda B: B / root[:, None, :]  # noqa: E731
@@ -257,7 +323,7 @@ def _each(law: _Law, Q: Array, w: Array, max_iter: int) -> tuple[Array, Array, A
     A, G = divided(A), divided(G)
     (A, b), (N, h) = _unit_rows(A, b), _unit_rows(G, h)
     u = w * root if Q.ndim == 2 else vec_mat(w, lower)
-    size = peak(u)
+    size = peak(u) if floor is None else xp.maximum(peak(u), floor)
     if A.shape[1]:
         S = add_diagonal(A @ xp.matrix_transpose(A), 1e-14 + 0 * b)
         both = solve_many(S, xp.concat([A, mat_vec(A, u)[:, :, None] - b[:, :, None]], axis=2))
@@ -277,10 +343,7 @@ def _each(law: _Law, Q: Array, w: Array, max_iter: int) -> tuple[Array, Array, A
         lam, good, steps = _dual(N @ xp.matrix_transpose(N), v, h, xp.maximum(size, peak(u)), max_iter)
         u = u - vec_mat(lam, N)
     c = u / root if Q.ndim == 2 else solve_many(xp.matrix_transpose(lower), u[:, :, None])[:, :, 0]
-    if law.G.ndim == 2 and N.shape[1]:
-        bounds = np.flatnonzero(np.count_nonzero(to_numpy(law.G), axis=1) == 1)
-        c = _snap(c, lam, law, bounds, np.argmax(to_numpy(law.G)[bounds] != 0, axis=1))
-    return c, good, steps
+    return c, lam, good, steps
 
 
 def _unit_rows(A: Array, b: Array) -> tuple[Array, Array]:
@@ -297,6 +360,23 @@ def _dual(M: Any, v: Array, h: Array, size: Array, max_iter: int) -> tuple[Array
     arguments: Any = (*(np.ascontiguousarray(to_numpy(x), dtype=np.float64) for x in (M, v, h, size)), max_iter)
     lam, solved, steps = nonnegative(*arguments)
     return like(lam, v), xp.asarray(solved, device=device_of(v)), xp.asarray(steps, device=device_of(v))
+
+
+def _snapped(c: Array, lam: Array, law: _Law) -> Array:
+    if law.G.ndim > 2 or not law.G.shape[0]:
+        return c
+    G = to_numpy(law.G)
+    bounds = np.flatnonzero(np.count_nonzero(G, axis=1) == 1)
+    return _snap(c, lam, law, bounds, np.argmax(G[bounds] != 0, axis=1))
+
+
+def _definite(H: Array) -> Array:
+    """(m,) whether a matrix is positive definite beyond rounding, whatever the scales of its rows."""
+    xp = array_namespace(H)
+    root = xp.sqrt(abs(xp.linalg.diagonal(H)))
+    root = xp.where(root > 0, root, xp.ones_like(root))
+    values = xp.linalg.eigvalsh(H / (root[:, :, None] * root[:, None, :]))
+    return (values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0)
 
 
 def _snap(c: Array, lam: Array, law: _Law, bounds: np.ndarray, output: np.ndarray) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +58,11 @@ def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
     closed = hasattr(constraint, "project") and not hasattr(constraint, "project_form")
     if hasattr(loss, "uncouple") and (composed or closed or not hasattr(constraint, "equality")):
         loss.uncouple(direct=not composed and bool(getattr(constraint, "polyhedral", False)))
+
+
+def _std(surrogate: Any, X: np.ndarray, batches: list[slice]) -> np.ndarray:
+    """(m, T) the standard deviations of a regression, batch by batch."""
+    return np.concatenate([to_numpy(surrogate.std(X[batch])) for batch in batches or [slice(0, 0)]])
 
 
 class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
@@ -156,12 +162,14 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
         return self._objective(read_inputs(self, X, self.surrogate_)[1])
 
     def decode(self, X: Any) -> Decoding:
-        """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law."""
+        """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law.
+
+        `std` is computed when it is first asked for.
+        """
         X, d = self._decoded(X)
-        if not hasattr(self.surrogate_, "std"):
-            return d
-        spread = [to_numpy(self.surrogate_.std(X[batch])) for batch in self._batches(len(X))]
-        return d.with_(std=np.concatenate(spread) if spread else np.zeros(d.c.shape))
+        return (
+            d.with_(spread=partial(_std, self.surrogate_, X, self._batches(len(X)))) if hasattr(self.surrogate_, "std") else d
+        )
 
     def _decoded(self, X: Any) -> tuple[np.ndarray, Decoding]:
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import clone
@@ -24,6 +25,9 @@ from lawful.sets.cloud import PointCloud
 from lawful.sets.cones import Cone
 from lawful.sets.elementary import Box, Reals, take_columns
 from lawful.sets.names import names_of_block
+
+# What a fitted set can do does not change, and is asked thousands of times: parts of parts would be asked each time.
+_capabilities: WeakKeyDictionary[Any, dict[Any, bool]] = WeakKeyDictionary()
 
 
 def _described(part: Any) -> bool:
@@ -43,6 +47,16 @@ def _by_equations(name: str, *kinds: str) -> Callable[[Any], bool]:
     """For stacked capabilities: parts of these kinds exist and all have it, and the other parts do not need it."""
 
     def check(composed: Any) -> bool:
+        version = getattr(composed, "version_", None)
+        if version is None or not (hasattr(composed, "blocks_") or hasattr(composed, "members_")):
+            return look(composed)
+        known = _capabilities.setdefault(version, {})
+        key = (type(composed), name)
+        if key not in known:
+            known[key] = look(composed)
+        return known[key]
+
+    def look(composed: Any) -> bool:
         parts = _parts(composed)
         having = [p for p in parts if any(hasattr(p, kind) for kind in kinds)]
         return bool(having) and all(map(_described, parts)) and all(hasattr(p, name) for p in having)
