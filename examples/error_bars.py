@@ -61,9 +61,7 @@ def main() -> None:
     options = parser.parse_args()
     r = run(options.n, seed=options.seed, out=options.out)
     for name, label in (("free", "without the law"), ("lawful", "with the law")):
-        print(
-            f"{label:<16}90 % bars of recovery hold {r[f'{name} coverage']:.0%} of the truth, width {r[f'{name} width']:.4f}"
-        )
+        print(f"{label:<16}90 % bars of recovery hold {r[f'{name} coverage']:.0%} of the truth, width {r[f'{name} width']:.4f}")
     print(f"largest violation among the draws {r['off law']:.0e} of the law's scale, R-hat {r['R-hat']:.3f}")
 
 
