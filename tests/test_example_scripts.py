@@ -86,6 +86,21 @@ def test_vapour_pressure(tmp_path):
     assert (tmp_path / "vapour_pressure.png").stat().st_size > 10_000
 
 
+def test_prediction_sets(tmp_path):
+    r = script("prediction_sets").run(out=tmp_path)
+    assert 0.85 < r["coverage"] < 0.97
+    assert r["width"] < 0.8 * r["width without the law"]
+    assert (tmp_path / "prediction_sets.png").stat().st_size > 10_000
+
+
+def test_error_bars(tmp_path):
+    r = script("error_bars").run(out=tmp_path)
+    assert r["off law"] <= 1e-8 and r["R-hat"] < 1.15
+    assert r["lawful coverage"] >= 0.85
+    assert r["lawful width"] < 0.3 * r["free width"]
+    assert (tmp_path / "error_bars.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("buses", [14, 30])
 def test_power_flows_of_the_archive(buses):
     """The published solutions: voltages at the last bus, the slack's power; and strings that agree with complex arithmetic."""

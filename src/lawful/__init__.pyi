@@ -14,10 +14,12 @@ from lawful import (
     sets,
     surrogates,
     theory,
+    uncertainty,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
 from lawful.diagnosis import Diagnosis, LawChoice, choose_law, doctor
 from lawful.estimators import (
+    ConformalRegressor,
     ConstrainedClassifier,
     ConstrainedRanker,
     ConstrainedRegressor,
@@ -56,6 +58,7 @@ from lawful.sets import (
 )
 from lawful.surrogates import KernelRidge, Portfolio
 from lawful.tasks import stack_tasks
+from lawful.uncertainty import PredictionSet, Samples, SamplingWarning
 
 __version__: str
 
@@ -64,6 +67,7 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConformalRegressor",
     "ConstrainedClassifier",
     "ConstrainedRanker",
     "ConstrainedRegressor",
@@ -94,11 +98,14 @@ __all__ = [
     "Portfolio",
     "PositiveSemidefinite",
     "Posterior",
+    "PredictionSet",
     "Product",
     "RankingDecoding",
     "Rankings",
     "Reals",
     "Rotations",
+    "Samples",
+    "SamplingWarning",
     "Simplex",
     "Sphere",
     "Square",
@@ -125,4 +132,5 @@ __all__ = [
     "stack_tasks",
     "surrogates",
     "theory",
+    "uncertainty",
 ]

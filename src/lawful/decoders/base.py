@@ -37,6 +37,7 @@ class Decoding:
     std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None.
                   It is computed when it is first asked for (by `spread`): for a kernel ridge that costs more than all the rest
     gap           (m,)   how much lower, at most, F is at another point of C (0: proven), where the decoder bounds it; else None
+    samples       (m, n, T) draws from the prediction restricted to the law, where they were asked for; else None
 
     `status` of a row:
 
@@ -57,6 +58,7 @@ class Decoding:
     names: tuple[str, ...] | None = None
     spread: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
     gap: Array | None = None
+    samples: Any = field(default=None, repr=False, compare=False)
 
     @cached_property
     def std(self) -> Array | None:

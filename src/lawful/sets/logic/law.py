@@ -135,7 +135,7 @@ class Logic(ConstraintSet):
         twice = [name for name in self.labels_ or [] if name in known.refused]
         if twice:
             raise ValueError(f"Logic: the label {twice[0]!r} cannot be used: {known.refused[twice[0]]}")
-        names = {name: t for name, (_, t) in known.known.items() if name not in known.refused}
+        names = {name: int(t) for name, (_, t) in known.known.items() if name not in known.refused}
         return Compiled(formulas, names, self.n_tasks_, limit)
 
     def _formulas(self) -> list[str]:
