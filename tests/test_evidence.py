@@ -351,3 +351,20 @@ def test_prior_of_some_inputs():
     np.testing.assert_allclose(without(x, prior), [np.log(1e4), 0.2, np.log(1e4), 0.4, -2.0])
     assert prior(x[:4])[0] == Prior(2)(x[[1, 3]])[0]
     assert prior.volume == pytest.approx(Prior(2).volume + np.log(4 * 6))
+
+
+def test_covariance_of_outputs_that_share_rows():
+    """Correlated noise is found, gaps allowed; the diagonal is the square of std, and a saved ridge still knows it."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (200, 1))
+    noise = rng.multivariate_normal(np.zeros(3), 0.04 * np.array([[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]]), 200)
+    Y = np.c_[np.sin(X), np.cos(X), X**2 / 4] + noise
+    Y[rng.random(Y.shape) < 0.2] = np.nan
+    ridge = KernelRidge().fit(X, Y)
+    _, cov = ridge.predict(X[:5], return_cov=True)
+    np.testing.assert_allclose(np.sqrt(np.diagonal(cov, axis1=1, axis2=2)), ridge.predict(X[:5], return_std=True)[1])
+    correlation = cov[0] / np.sqrt(np.outer(np.diag(cov[0]), np.diag(cov[0])))
+    assert 0.6 < correlation[0, 1] < 0.95 and abs(correlation[0, 2]) < 0.25
+    np.testing.assert_array_equal(KernelRidge.from_state(ridge.state()).covariance(X[:5]), cov)
+    with pytest.raises(ValueError, match="one of them would do"):
+        ridge.predict(X, return_std=True, return_cov=True)

@@ -229,3 +229,11 @@ def test_light_outputs_beside_heavy_ones():
 
     best = minimize_scalar(rest, bounds=(-0.01, 0.0), method="bounded", options={"xatol": 1e-14})
     assert d.value[0] <= 1e14 * gap**2 + best.fun * (1 + 1e-6)
+
+
+def test_a_small_answer_in_large_units():
+    """Labels of 1e10 do not blur a projection onto a set of size 1: the answer is found again in its own unit."""
+    law = Intersection([PositiveSemidefinite(2, packed=True), Box(-0.5, 0.5)])
+    law.fit(1e10 * np.random.default_rng(0).standard_normal((6, 3)))
+    d = project(np.zeros((1, 3)), law, certificate=True)
+    assert d.status[0] == "ok" and np.abs(d.c).max() < 1e-6

@@ -1,5 +1,7 @@
 """Relaxed sets: C_delta and l_mu against brute force, their limits, and whole paths of them from one projection."""
 
+import time
+
 import array_api_strict as strict
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ from lawful import (
     KernelRidge,
     Penalized,
     PointCloud,
+    PositiveSemidefinite,
     Product,
     Sphere,
     Square,
     Union,
+    project,
 )
 from lawful.decoders import decode, relaxation_path
 from lawful.decoders.newton import Newton
@@ -291,3 +295,27 @@ def test_a_tube_around_a_tube_of_the_same_norm_is_one_tube(norm):
     assert (d.status == e.status).all() and (d.status == "ok").all()
     np.testing.assert_allclose(e.c, d.c, atol=1e-9)
     np.testing.assert_allclose(e.law_residual, d.law_residual, atol=1e-9)
+
+
+def test_a_tube_whose_base_is_not_found_holds_nothing():
+    """No distance is known to a set of which no point was found; it is not 0."""
+    tube = Inflated(Equations("y1*y2**3 = 2"), 1e-6).fit(np.array([[1.0, 1.0], [2.0, 1.0]]))
+    assert not tube.contains(np.array([[6e16, -3e-17]]))[0]
+
+
+def test_a_tube_thinner_than_rounding_is_the_set():
+    law = Equations(["y1**2 + y2**2 = 1e24", "y3 = y1"]).fit(1e12 * np.ones((3, 3)))
+    points = 1e12 * np.random.default_rng(0).standard_normal((4, 3))
+    weights = np.array([[1.0, 2.0, 3.0]])
+    tube = project(points, Inflated(law, 1e-6).fit(1e12 * np.ones((3, 3))), weights=weights, certificate=True)
+    exact = project(points, law, weights=weights)
+    assert (tube.status == "ok").all()
+    np.testing.assert_allclose(tube.c, exact, rtol=1e-9)
+
+
+def test_tubes_around_packed_matrices_are_quick():
+    rng = np.random.default_rng(0)
+    law = Inflated(PositiveSemidefinite(3, packed=True), 0.03).fit(rng.standard_normal((10, 6)))
+    begin = time.process_time()
+    d = project(rng.standard_normal((3, 6)), law, weights=np.exp(2 * rng.standard_normal((3, 6))), certificate=True)
+    assert (d.status == "ok").all() and time.process_time() - begin < 5

@@ -14,10 +14,13 @@ from lawful import (
     sets,
     surrogates,
     theory,
+    uncertainty,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
-from lawful.diagnosis import Diagnosis, doctor
+from lawful.diagnosis import Diagnosis, LawChoice, choose_law, doctor
 from lawful.estimators import (
+    ConformalRegressor,
+    ConstrainedClassifier,
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
@@ -39,6 +42,7 @@ from lawful.sets import (
     KernelSet,
     LearnedEquations,
     LocalTangent,
+    Logic,
     Penalized,
     PointCloud,
     PositiveSemidefinite,
@@ -54,6 +58,7 @@ from lawful.sets import (
 )
 from lawful.surrogates import KernelRidge, NystromRidge, Portfolio
 from lawful.tasks import stack_tasks
+from lawful.uncertainty import PredictionSet, Samples, SamplingWarning
 
 __version__: str
 
@@ -62,6 +67,8 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConformalRegressor",
+    "ConstrainedClassifier",
     "ConstrainedRanker",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
@@ -78,8 +85,10 @@ __all__ = [
     "Intersection",
     "KernelRidge",
     "KernelSet",
+    "LawChoice",
     "LearnedEquations",
     "LocalTangent",
+    "Logic",
     "Logistic",
     "Mixed",
     "ModelFileError",
@@ -90,11 +99,14 @@ __all__ = [
     "Portfolio",
     "PositiveSemidefinite",
     "Posterior",
+    "PredictionSet",
     "Product",
     "RankingDecoding",
     "Rankings",
     "Reals",
     "Rotations",
+    "Samples",
+    "SamplingWarning",
     "Simplex",
     "Sphere",
     "Square",
@@ -103,6 +115,7 @@ __all__ = [
     "Wiener",
     "ZeroOne",
     "baselines",
+    "choose_law",
     "datasets",
     "decoders",
     "diagnosis",
@@ -120,4 +133,5 @@ __all__ = [
     "stack_tasks",
     "surrogates",
     "theory",
+    "uncertainty",
 ]

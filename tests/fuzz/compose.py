@@ -103,11 +103,27 @@ class TubeOf(Law):
         for point in known:
             held = self.base.off(point, X, evidence) <= WITHIN / 10
             near = np.minimum(near, np.where(held, self._length(c - point, evidence), np.inf))
+        if not objective:
+            near = np.where(self._crossed(sane, X), np.minimum(near, self.delta), near)
         scale = np.max(np.abs(self.base.middle) + self.base.size)
         spare = 0.01 * scale if not objective else 0.01 * self._length(np.full_like(c, scale), evidence)
         rounding = self._length(1e-15 * np.abs(sane), evidence)  # the point of the base beside c may lie between two numbers
         over = np.maximum(near - self.delta - rounding, 0) / (self.delta + spare)
         return np.where(np.isfinite(c).all(axis=1), over, np.inf)
+
+    def _crossed(self, c, X):
+        """(m,) whether one equation changes its sign when a single output moves by delta: a point of it is that near."""
+        relations = getattr(self.base, "relations", [])
+        if len(relations) != 1 or relations[0].inequality:
+            return np.zeros(len(c), bool)
+        crossed = np.zeros(len(c), bool)
+        for t in range(c.shape[1]):
+            step = self.delta * (np.arange(c.shape[1]) == t)
+            ends = [
+                np.asarray(relations[0].at(c + side * step, X).v, float) for side in (-1 - WITHIN, -0.5, 0, 0.5, 1 + WITHIN)
+            ]
+            crossed |= np.isfinite(ends).all(axis=0) & (np.min(ends, axis=0) <= 0) & (np.max(ends, axis=0) >= 0)
+        return crossed
 
     def _length(self, r, evidence):
         if self.norm != "objective":

@@ -18,7 +18,7 @@ from numba import njit
 EPS = 2.0**-52
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def nonnegative(M: np.ndarray, v: np.ndarray, h: np.ndarray, size: np.ndarray, max_iter: int) -> tuple:
     """(lam, solved, steps) of every row. M (1 or m, R, R); v (m, R); h (1 or m, R) and size (m,) say what rounding is."""
     m, R = v.shape

@@ -19,7 +19,7 @@ LANES = 8
 RIDGE = 1e-13
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(table, op, a, b, const, term, weight, first):
     """All instructions of a tape (see `lawful.sets.laws.tape.OPS` for the codes)."""
     for k in range(len(op)):
@@ -65,7 +65,7 @@ def evaluate(table, op, a, b, const, term, weight, first):
                 out[r] = unary(code, u[r])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def unary(code, v):
     if code == 7:
         return 1.0 / v if v != 0.0 else np.nan
@@ -98,7 +98,7 @@ def unary(code, v):
     return 1.0 if v > 0.0 else -1.0 if v < 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def factorise(K, column, target, inverse, lane):
     """K = L D L' in place: entries 0 ... n-1 are D, then the columns of L D. `inverse` gets 1 / D."""
     n = len(column) - 1
@@ -117,7 +117,7 @@ def factorise(K, column, target, inverse, lane):
                     to[r] -= entry[r] * lane[r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def substitute(K, column, row, inverse, z):
     """K^-1 z in place, for z in the order of elimination."""
     n = len(column) - 1
@@ -136,7 +136,7 @@ def substitute(K, column, row, inverse, z):
                 z[j, r] -= entry[r] * inverse[j, r] * down[r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def bend(K, table, bends, at_bend, plain):
     """K + the Hessian of nu . g, for rows that are not to be plain."""
     for e in range(len(bends)):
@@ -146,7 +146,7 @@ def bend(K, table, bends, at_bend, plain):
                 K[at_bend[e], r] += entry[r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def border(K, table, slopes, at_slope, at_relation, live, reach):
     """The rows of the relations: their gradients and a ridge, or nu_p = 0 where they take no part."""
     for e in range(len(slopes)):
@@ -159,7 +159,7 @@ def border(K, table, slopes, at_slope, at_relation, live, reach):
             K[at_relation[p], r] = -RIDGE * reach[p, r] - 1e-300 if live[p, r] else -1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def positive_pivots(K, n, r):
     count = 0
     for j in range(n):
@@ -168,7 +168,7 @@ def positive_pivots(K, n, r):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def local(
     start, w, X, q, q_at, n_equal, op, a, b, const, term, weight, first, values, slopes, bends,
     size, column, row, target, at_output, at_relation, at_q, at_slope, at_bend,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def spread_out(points: np.ndarray, n: int) -> np.ndarray:
     """Farthest-point thinning: the indices of n points that cover the cloud evenly, the first point first."""
     count, T = points.shape
@@ -27,7 +27,7 @@ def spread_out(points: np.ndarray, n: int) -> np.ndarray:
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def graph_minima(a: np.ndarray, b: np.ndarray, points: np.ndarray, near: np.ndarray, count: int) -> tuple:
     """For each row the cheapest local minima of sum_t a_t c_t^2 - 2 b_t c_t over a graph of points: (rows, columns).
 

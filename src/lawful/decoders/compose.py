@@ -30,6 +30,8 @@ from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.relaxed import Inflated
 from lawful.sets.round import Ball
 
+SAME_POINT = 1e-7  # searches that begin so near to each other, relative to their size, are one
+
 
 class Blocks(Decoder):
     """Product of sets: blocks of outputs are decoded on their own, because the objective is separable."""
@@ -262,7 +264,10 @@ class Inflation(Decoder):
         known = certified(exact)
         z = xp.where(inside[:, None], w, exact.c + best_shift(F, exact.c, C.delta))
         c = xp.where(inside[:, None], near, exact.c)
-        rest = xp.arange(F.shape[0], device=device_of(w))[~inside & known]
+        # A tube that is thinner than the rounding of its points is the set itself.
+        thin = C.delta <= xp.finfo(w.dtype).eps * peak(exact.c)
+        z = xp.where((thin & ~inside)[:, None], exact.c, z)
+        rest = xp.arange(F.shape[0], device=device_of(w))[~inside & known & ~thin]
         if rest.shape[0]:
             part_F, part_C = F.rows(rest), C.rows(rest)
             begins = [take_rows(exact.c, rest), take_rows(near, rest)]
@@ -305,27 +310,38 @@ class Inflation(Decoder):
         best = best_c = begins[0]
         best_value = xp.full_like(F.value(best), xp.inf)
         for k, begin in enumerate(begins):
-            if any(bool(xp.all(abs(begin - other) <= 1e-9 * peak(begin)[:, None])) for other in begins[:k]):
+            apart = xp.ones_like(F.doubtful)
+            for other in begins[:k]:
+                apart = apart & (peak(begin - other) > SAME_POINT * peak(begin))
+            rows = xp.nonzero(apart)[0]
+            if rows.shape[0] == 0:
                 continue
-            z, c = self._alternate(F, C, begin, decode)
-            value = F.value(z)
-            wins = value < best_value
-            best, best_c = xp.where(wins[:, None], z, best), xp.where(wins[:, None], c, best_c)
-            best_value = xp.where(wins, value, best_value)
+            part = F.rows(rows)
+            z, c = self._alternate(part, C.rows(rows), take_rows(begin, rows), decode)
+            value = part.value(z)
+            old, old_c, old_value = (take_rows(v, rows) for v in (best, best_c, best_value))
+            wins = value < old_value
+            best = put_rows(best, rows, xp.where(wins[:, None], z, old))
+            best_c = put_rows(best_c, rows, xp.where(wins[:, None], c, old_c))
+            best_value = put_rows(best_value, rows, xp.where(wins, value, old_value))
         return best, best_c
 
     def _alternate(self, F: Any, C: Any, c: Array, decode: Decode, rounds: int = 8) -> tuple[Array, Array]:
-        """Exact steps in r and in c by turns; both lower F(c + r)."""
+        """Exact steps in r and in c by turns, both of which lower F(c + r), of the rows that they still help."""
         xp = array_namespace(c)
         z = c + best_shift(F, c, C.delta)
+        live = xp.arange(c.shape[0], device=device_of(c))
         for _ in range(rounds):
-            r = z - c
-            new = decode(F.shifted(r), C.base_).c
-            candidate = new + best_shift(F, new, C.delta)
-            better = F.value(candidate) < F.value(z) - 1e-15 * (1 + abs(F.value(z)))
+            part_F, old = F.rows(live), take_rows(z, live)
+            new = decode(part_F.shifted(old - take_rows(c, live)), C.rows(live).base_).c
+            candidate = new + best_shift(part_F, new, C.delta)
+            before = part_F.value(old)
+            better = part_F.value(candidate) < before - 1e-15 * (1 + abs(before))
             if not bool(xp.any(better)):
                 break
-            z, c = xp.where(better[:, None], candidate, z), xp.where(better[:, None], new, c)
+            some = xp.nonzero(better)[0]
+            live = take_rows(live, some)
+            z, c = put_rows(z, live, take_rows(candidate, some)), put_rows(c, live, take_rows(new, some))
         return z, c
 
 

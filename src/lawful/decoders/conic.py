@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from lawful._array import Array, array_namespace, device_of, like, put_rows, to_numpy
+from lawful._small import graded_eigh
 from lawful.decoders.base import FIELDS, INFEASIBLE, Decode, Decoder, Decoding, certified, finish, way_back
 from lawful.decoders.newton import Newton
 from lawful.decoders.seeds import known
@@ -25,7 +26,8 @@ from lawful.sets.cones import Cone
 
 CLEAR = 1e-6  # how far a plane must lie between sets, relative to them, to prove that they have no point in common
 
-WIDE = 1e3  # weights that differ by more than this ask for a second solution
+WIDE, LIGHTEST = 1e3, 1e-14  # weights that differ by more than this ask for a second solution; what counts as none
+SMALL, RESOLVED = 1e-3, 3  # an answer of this fraction of its unit is small; it is found again so often, at most
 
 
 class Conic(Decoder):
@@ -93,21 +95,32 @@ class Conic(Decoder):
                 c = found
             if solved:
                 break
+        # Digits are those of the unit: an answer that is small beside it is found once more in its own.
+        for _ in range(RESOLVED):
+            if not solved or not 0 < float(np.max(np.abs(c))) < SMALL * sigma:
+                break
+            sigma = float(np.max(np.abs(c)))
+            found, status, count = self._scaled(problem, cones, sigma, len(w))
+            total += count
+            if status != "Solved" or not np.isfinite(found).all():
+                break
+            c = found
         return (self._sharper(problem, cones, c) if solved else c), solved, total
 
     def _sharper(self, problem: Any, cones: list[Cone], c: np.ndarray) -> np.ndarray:
-        """The same once more around c, each output in units of its weight: light ones are lost beside heavy ones else."""
+        """The same once more around c, in units in which all directions weigh the same: light ones are lost else."""
         P, q, pieces = problem
-        weight = np.diag(P)
-        if pieces or not (np.min(weight) > 0 and np.max(weight) > WIDE * np.min(weight)):
+        weight, axes = (found[0] for found in graded_eigh(P[None]))
+        weight = np.maximum(weight, LIGHTEST * weight[-1])
+        if pieces or not (weight[0] > 0 and weight[-1] > WIDE * weight[0]):
             return c
-        unit = np.sqrt(np.min(weight) / weight)
-        moved = [cone._replace(matrix=cone.matrix * unit, offset=cone.offset - cone.matrix @ c) for cone in cones]
-        around = (P * unit[:, None] * unit, unit * (P @ c + q), pieces)
-        step, status, _ = self._scaled(around, moved, float(np.max(np.abs(c / unit * np.min(unit)))) or 1.0, len(c))
-        better = c + unit * step
-        value = lambda x: 0.5 * (x - c) @ P @ (x - c) + (P @ c + q) @ (x - c)  # noqa: E731
-        return better if status == "Solved" and np.isfinite(better).all() and value(better) <= 0 else c
+        unit = axes * np.sqrt(weight[0] / weight)
+        moved = [cone._replace(matrix=cone.matrix @ unit, offset=cone.offset - cone.matrix @ c) for cone in cones]
+        H = unit.T @ P @ unit
+        step, status, _ = self._scaled(((H + H.T) / 2, unit.T @ (P @ c + q), pieces), moved, _size(c), len(c))
+        move = unit @ step
+        gain = 0.5 * move @ P @ move + (P @ c + q) @ move
+        return c + move if status == "Solved" and np.isfinite(move).all() and gain <= 0 else c
 
     def _scaled(self, problem: Any, cones: list[Cone], sigma: float, T: int) -> tuple[np.ndarray, str, int]:
         P, q, pieces = problem
@@ -198,6 +211,10 @@ class NewtonConic(Conic):
             np.r_[np.zeros(T), 1.0], np.c_[A, -np.ones(len(A))], b, bounds=[(None, None)] * T + [(0, None)], method="highs"
         )
         return found.x[:T] if found.status == 0 else C.location_
+
+
+def _size(c: np.ndarray) -> float:
+    return float(np.max(np.abs(c))) or 1.0
 
 
 def _size_of(cones: list[Cone]) -> float:

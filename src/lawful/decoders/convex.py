@@ -1,7 +1,8 @@
 """Convex sets: accelerated projected gradient, row by row.
 
-    c+ = nearest(y - grad F(y) / L),     y+ = c+ + beta (c+ - c),     L = max_t curvature_t(y)
+    c+ = nearest(y - grad F(y) / (L h)),     y+ = c+ + beta (c+ - c),     L = max_t curvature_t(y) / h_t
 
+h = 1, or the weights in which a set projects in one step (`natural`).
 `F.curvature` majorises F from where it is taken, so a plain step (y = c) never increases F; momentum is dropped
 whenever it points uphill (O'Donoghue and Candes) or raises F. If the majoriser should fail L is doubled.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lawful._array import Array, array_namespace, put_rows, take_rows
+from lawful._array import Array, array_namespace, like, put_rows, take_rows
 from lawful.decoders._descent import State, iterate, norm
 from lawful.decoders.base import Decode, Decoder, Decoding, certified, finish
 from lawful.decoders.conic import Conic
@@ -76,15 +77,17 @@ class ConvexDescent(Decoder):
         xp = array_namespace(c)
         gradient = F.gradient(y)
         # A flat objective has no curvature to scale its step: bound the step by 1e8 units instead.
-        L = xp.maximum(xp.max(xp.abs(F.curvature(y)), axis=1), 1e-8 * norm(gradient)) * s["caution"]
+        h = like(C.natural, y)[None, :] if hasattr(C, "natural") else xp.ones_like(y[:1, :])
+        L = xp.maximum(xp.max(xp.abs(F.curvature(y)) / h, axis=1), 1e-8 * norm(gradient)) * s["caution"]
         L = xp.where(L > 0, L, xp.ones_like(L))
-        new = C.nearest(y - gradient / L[:, None])
+        new = y - gradient / (L[:, None] * h)
+        new = C.naturally_nearest(new) if hasattr(C, "natural") else C.nearest(new)
 
         settled = self._settled(new, y, s["size"])
         before, after = F.value(c), F.value(new)
         worse = after > before + 1e-12 * (xp.abs(before) + xp.abs(after))
         plain = xp.all(y == c, axis=1)
-        uphill = worse | (xp.sum((y - new) * (new - c), axis=1) > 0)
+        uphill = worse | (xp.sum(h * (y - new) * (new - c), axis=1) > 0)
         new = xp.where(worse[:, None], c, new)
         t_next = xp.where(uphill, xp.ones_like(t), (1 + xp.sqrt(1 + 4 * t**2)) / 2)
         momentum = xp.where(uphill, xp.zeros_like(t), (t - 1) / t_next)

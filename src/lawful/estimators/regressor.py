@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
+
+from lawful.decoders import Decoding, decode
 from lawful.estimators.base import LawfulEstimator, calibrate
+from lawful.estimators.predictive import predictive
 from lawful.estimators.recent import Recent
 from lawful.surrogates import NystromRidge
 from lawful.tasks import Tasks
+from lawful.uncertainty import Samples, draw
 
 
 class ConstrainedRegressor(LawfulEstimator):
@@ -118,3 +123,51 @@ class ConstrainedRegressor(LawfulEstimator):
                 f"{type(self).__name__}.partial_fit: {type(self.surrogate_).__name__} cannot learn from more rows; "
                 "surrogate=NystromRidge() would do"
             )
+
+    def predictive(self, X: Any) -> Any:
+        """The Gaussian prediction before the law, N(w(x), S(x)), as F_x(c) = (c - w)' S^-1 (c - w); `center` is w.
+
+        Standard deviations are those of a new observation at x (`decode(X).std`); see `lawful.estimators.predictive`.
+        """
+        check_is_fitted(self)
+        return predictive(self, X)[1]
+
+    def sample(self, X: Any, n: int = 100, random_state: Any = None, thin: int = 3) -> Samples:
+        """(m, n, T) draws from the prediction restricted to the law, so that any function of the outputs has an error bar.
+
+        The density is proportional to N(c; w(x), S(x)) (see `predictive`) with respect to the Hausdorff measure of C(x) in
+        the outputs' own units: arc length, area, volume, or counting for a finite set. Draws are independent on finite and
+        affine sets and on curves; elsewhere they come from Markov chains on C(x), and `acceptance`, `ess` and `rhat` of the
+        result, one a row, say how well these have mixed (`SamplingWarning` where they have not). All of them obey the law;
+        rows without a decoded point on the law are NaN.
+
+        thin : steps of a chain from one draw to the next
+
+        >>> import numpy as np
+        >>> from lawful import ConstrainedRegressor, Sphere
+        >>> X = np.linspace(-3, 3, 40)[:, None]
+        >>> Y = np.c_[np.cos(X), np.sin(X)] + 0.05 * np.random.default_rng(0).standard_normal((40, 2))
+        >>> draws = ConstrainedRegressor(Sphere()).fit(X, Y).sample([[0.0], [1.0]], 500, random_state=0)
+        >>> draws.shape, bool(abs((draws**2).sum(axis=2) - 1).max() < 1e-8)
+        ((2, 500, 2), True)
+        >>> angle = np.arctan2(draws[:, :, 1], draws[:, :, 0])  # any function of the outputs
+        >>> angle.mean(axis=1).round(1), bool((angle.std(axis=1) < 0.1).all())
+        (array([0., 1.]), True)
+        """
+        check_is_fitted(self)
+        X, F = predictive(self, X)
+        C = self.constraint_.at(X)
+        return draw(F, C, decode(F, C).c, n, random_state, thin)
+
+    def decode(  # type: ignore[override]
+        self, X: Any, sample: int | None = None, random_state: Any = None, *, sequence: bool = False
+    ) -> Decoding:
+        """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law.
+
+        `std` is computed when it is first asked for. With `sample`, also so many draws from the prediction restricted to the
+        law, (m, sample, T): `decode(X, sample=100).samples`. sequence: the rows follow each other (a trajectory): where several
+        branches of the law fit about equally well, one is followed, with as few jumps as there can be. A margin is negative
+        where another branch fits that row better.
+        """
+        d = super().decode(X, sequence=sequence)
+        return d if sample is None else d.with_(samples=self.sample(X, sample, random_state))

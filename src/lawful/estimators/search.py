@@ -27,6 +27,7 @@ from lawful.saving.models import Savable
 from lawful.sets import Inflated, Penalized, Reals
 from lawful.surrogates import KernelRidge, NystromRidge
 from lawful.tasks import Tasks
+from lawful.uncertainty import Samples
 
 FOLDS = 5  # where leave-one-out has no closed form
 CHOICES = {
@@ -275,15 +276,20 @@ class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return self.best_estimator_._repeat(inputs)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
         """Outputs that obey the law as far as the data wanted it: (m, T), or (m,) when fitted on a single column."""
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, sequence=sequence)
 
-    def decode(self, X: Any) -> Decoding:
+    def decode(self, X: Any, sample: int | None = None, random_state: Any = None, *, sequence: bool = False) -> Decoding:
         """Predictions with a certificate per row, as in `ConstrainedRegressor.decode`."""
         check_is_fitted(self)
-        return self.best_estimator_.decode(X)
+        return self.best_estimator_.decode(X, sample, random_state, sequence=sequence)
+
+    def sample(self, X: Any, n: int = 100, random_state: Any = None, thin: int = 3) -> Samples:
+        """(m, n, T) draws from the prediction restricted to the law, as in `ConstrainedRegressor.sample`."""
+        check_is_fitted(self)
+        return self.best_estimator_.sample(X, n, random_state, thin)
 
     def objective(self, X: Any) -> Any:
         """F_x for every row; its `center` is the unconstrained prediction."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from lawful._array import Array, array_namespace, like
+from lawful._correlations import shrunk_correlation
 from lawful.losses.base import Loss
 from lawful.losses.quadratic import TINY, Quadratic, QuadraticForm, positive_part_center
 
@@ -231,35 +232,6 @@ def shrunk_variances(residuals: list[np.ndarray], errors: np.ndarray) -> np.ndar
 def inverse_covariance(
     residuals: list[np.ndarray], rows: list[np.ndarray], n_rows: int, errors: np.ndarray, extra: Any = 0.0
 ) -> np.ndarray:
-    """Inverse of a shrunk covariance of residuals that may be missing for any (row, task).
-
-    Correlations r_ts come from the n_ts rows on which both tasks are observed and are shrunk towards 0 as in
-    Schaefer & Strimmer (2005): intensity = sum Var(r_ts) / sum r_ts^2 with Var(r_ts) = (1 - r_ts^2)^2 / n_ts. A pair
-    never observed together has no correlation to offer. `extra`, a number or one for each pair, of what is left is shrunk
-    away as well. A last blend with the
-    identity keeps the smallest eigenvalue at 0.05 or above: pairwise estimates need not be positive definite, and an inverse
-    amplifies what is least known.
-    """
-    T = len(residuals)
-    R = np.full((n_rows, T), np.nan)
-    for t in range(T):
-        R[rows[t], t] = residuals[t] / np.sqrt(errors[t])
-    seen = np.isfinite(R)
-    R = np.where(seen, R, 0.0)
-    both = seen.T.astype(float) @ seen
-    moments = R.T @ R
-    norms = (R**2).T @ seen  # norms[t, s]: sum of r_t^2 over the rows where s is seen too
-    scale = np.sqrt(norms * norms.T)
-    correlation = np.where(scale > 0, moments / np.where(scale > 0, scale, 1.0), 0.0)
-    np.fill_diagonal(correlation, 0.0)
-    noise = np.where(both > 1, (1 - correlation**2) ** 2 / np.maximum(both, 1), 0.0)
-    np.fill_diagonal(noise, 0.0)
-    signal = float((correlation**2).sum())
-    intensity = min(1.0, float(noise.sum()) / signal) if signal > 0 else 1.0
-    shrunk = (1 - extra) * (1 - intensity) * correlation + np.eye(T)
-    lowest = float(np.linalg.eigvalsh(shrunk).min())
-    if lowest < 0.05:
-        blend = (0.05 - lowest) / (1 - lowest)
-        shrunk = (1 - blend) * shrunk + blend * np.eye(T)
-    inverse = np.linalg.inv(shrunk)
+    """Inverse of a shrunk covariance of residuals that may be missing for any (row, task); `errors` are their variances."""
+    inverse = np.linalg.inv(shrunk_correlation(residuals, rows, n_rows, extra))
     return (inverse + inverse.T) / 2 / np.sqrt(np.outer(errors, errors))

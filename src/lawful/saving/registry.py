@@ -11,12 +11,14 @@ from importlib import import_module
 __all__ = ["class_of", "name_of"]
 
 HOMES: dict[str, tuple[str, ...]] = {
-    "lawful.estimators": ("ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
+    "lawful.estimators": ("ConstrainedClassifier", "ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
     "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
+    "lawful.surrogates.labels": ("LabelClassifiers", "LabelRegressions"),
+    "lawful.surrogates.logistic": ("LabelLogistic",),
     "lawful.surrogates.encoders": ("Levels", "Numbers"),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
-        *("KernelSet", "LearnedEquations", "LocalTangent"),
+        *("KernelSet", "LearnedEquations", "LocalTangent", "Logic"),
         *("PositiveSemidefinite", "Product", "Rankings", "Reals", "Rotations", "Simplex", "Sphere", "Stiefel", "Union"),
     ),
     "lawful.sets.learned.patches": ("Patches",),
@@ -24,7 +26,17 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.losses": ("Absolute", "Hinge", "Huber", "Logistic", "Mixed", "Pinball", "Square", "ZeroOne"),
     "lawful.kernels": ("Additive", "Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed", "Trend"),
     "lawful.decoders": (
-        *("ArcSet", "Conic", "ConvexDescent", "Coordinate", "Enumeration", "FormProjection", "Newton", "Polyhedral"),
+        *(
+            "ArcSet",
+            "Assignments",
+            "Conic",
+            "ConvexDescent",
+            "Coordinate",
+            "Enumeration",
+            "FormProjection",
+            "Newton",
+            "Polyhedral",
+        ),
         *("Posterior", "Projection", "Riemannian", "Wiener"),
     ),
     # the parts of a fitted ranker

@@ -10,6 +10,7 @@ from lawful.sets.learned.equations import LearnedEquations
 from lawful.sets.learned.table import LawTable, discover
 from lawful.sets.learned.tangent import LocalTangent
 from lawful.sets.learned.words import LearnedLaw
+from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.rankings import Rankings
 from lawful.sets.relaxed import Inflated, Penalized
@@ -30,6 +31,7 @@ __all__ = [
     "LearnedEquations",
     "LearnedLaw",
     "LocalTangent",
+    "Logic",
     "Penalized",
     "PointCloud",
     "PositiveSemidefinite",

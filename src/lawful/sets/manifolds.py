@@ -215,6 +215,17 @@ class PositiveSemidefinite(ConstraintSet):
         values, V = xp.linalg.eigh(_symmetric(M))
         return _symmetric((V * xp.clip(values, self.floor, None)[:, None, :]) @ xp.matrix_transpose(V))
 
+    @property
+    def natural(self) -> np.ndarray:
+        """(T,) weights in which the projection is one step, `naturally_nearest`: the Frobenius norm counts both triangles."""
+        if not self.packed:
+            return np.ones(self.n_tasks_)
+        i, j = np.triu_indices(self.n_)
+        return np.where(i == j, 1.0, 2.0)
+
+    def naturally_nearest(self, c: Array) -> Array:
+        return self._flat(self._clip(self._matrix(c)))
+
     def nearest(self, c: Array) -> Array:
         """Spectral clipping; packed entries need a short iteration on top.
 

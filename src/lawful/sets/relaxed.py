@@ -122,7 +122,11 @@ class Inflated(_Relaxed):
         xp = array_namespace(c)
         finite = xp.all(xp.isfinite(c), axis=1)
         c = xp.where(finite[:, None], c, xp.zeros_like(c))
-        distance = length(c - near_point(self.base_, c, metric), metric)
+        near = near_point(self.base_, c, metric)
+        # A search that found no point of the base set has not found a distance to it either.
+        found = self.base_.relative(near) <= tolerance(near)
+        distance = length(c - near, metric)
+        distance = xp.where(found, distance, xp.full_like(distance, xp.inf))
         return self.measure(xp.where(finite, distance, xp.full_like(distance, xp.inf)), length(c, metric))
 
     def measure(self, distance: Array, size: Array) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful._checks import check_choice
+from lawful._correlations import shrunk_correlation
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
 from lawful.surrogates.exact import Factor, Sample, distinct
@@ -31,7 +32,7 @@ from lawful.surrogates.parts import Part, mixed_variance, noise_of, noise_shares
 from lawful.surrogates.samples import require_room
 from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
-from lawful.surrogates.tuning import best_lam
+from lawful.surrogates.tuning import best_lam, lam_by_rule
 from lawful.tasks import Tasks, check_inputs
 
 __all__ = ["KernelRidge"]
@@ -137,7 +138,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         """For each task its kernels, lambdas (None where leave-one-out will say) and shares."""
         check_choice("KernelRidge", "tune", self.tune, ("evidence", "loo"))
         kernel, T = self._given_kernels(len(tasks)), len(tasks)
-        given = self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
+        given = lam_by_rule(self.lam, [float(to_numpy(w).sum()) for w in tasks.weights])
         lam = None if self._auto else given
         if self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0]):
             one = None if self.kernel is None else kernel[0]
@@ -189,6 +190,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         if all(k is self.kernels_[0] for k in self.kernels_):
             self.kernel_ = self.kernels_[0]
         self.groups_ = [part.tasks for part in self._parts]
+        rows, left = ([to_numpy(v) for v in values] for values in (tasks.rows, self._residuals))
+        self._correlation = shrunk_correlation(left, rows, tasks.n_rows)
         self.loo_mse_ = np.array([float(xp.sum(w * r**2) / xp.sum(w)) for w, r in zip(tasks.weights, self._residuals)])
 
     def predict_tasks(self, X: Array) -> list[Array]:
@@ -253,7 +256,7 @@ class KernelRidge(RegressorMixin, Surrogate):
             return
         kernels = self._given_kernels(len(tasks))
         kernels = kernels * len(tasks) if len(kernels) == 1 else kernels
-        lams = self._given_lam([1.0] * len(tasks))[None, :] if lams is None else lams
+        lams = lam_by_rule(self.lam, [1.0] * len(tasks))[None, :] if lams is None else lams
         left, intercept, bases = without_base(self.intercept, tasks)
         found = held_out(left, kernels, lams, intercept, folds, residuals, variance)
         for k, h in enumerate(found):
@@ -285,6 +288,12 @@ class KernelRidge(RegressorMixin, Surrogate):
         tuned = X.shape[1] + 1 if self._tunes else 0  # residuals are smaller than errors by what was fitted to them
         lost = sizes / np.maximum(sizes - tuned, 0.5 * sizes)
         return array_namespace(X).sqrt((self._variance(X) + like(noise, X)[None, :]) * like(lost, X)[None, :])
+
+    @available_if(_has_variance)
+    def covariance(self, X: Array) -> Array:
+        """(m, T, T): of new observations at x. Outputs are as correlated as their leave-one-out residuals on common rows."""
+        std = self.std(X)
+        return std[:, :, None] * like(self._correlation, X)[None, :, :] * std[:, None, :]
 
     def scores(self, X: Array) -> list[Array]:
         """alpha_t(x), T arrays (m, n_t): the weight of every row of a task in its prediction at x."""
@@ -331,25 +340,6 @@ class KernelRidge(RegressorMixin, Surrogate):
     def _auto(self) -> bool:
         return isinstance(self.lam, str) and self.lam == "auto"
 
-    def _given_lam(self, sizes: list[float]) -> np.ndarray:
-        n = np.asarray(sizes, dtype=float)
-        if isinstance(self.lam, str):
-            powers = {"auto": -0.5, "consistent": -0.25, "rate": -0.5}
-            if self.lam not in powers:
-                raise ValueError(
-                    f"KernelRidge(lam={self.lam!r}) is no rule it knows; 'auto', 'consistent', 'rate', a number or "
-                    "one number per task would do"
-                )
-            return n ** powers[self.lam]
-        lam = np.asarray(self.lam, dtype=float)
-        largest = np.finfo(float).max / max(1.0, float(n.sum()))  # n lambda must be a number too
-        if lam.shape not in ((), (1,), n.shape) or not np.all((lam > 0) & (lam <= largest)):
-            raise ValueError(
-                f"KernelRidge needs lam above zero and finite, one or one for each of {len(n)} tasks, got {self.lam!r}; "
-                "lam='auto' would do"
-            )
-        return np.broadcast_to(lam, n.shape).copy()
-
     def _given_kernels(self, n_tasks: int) -> list[Kernel]:
         """One kernel for all tasks, or one for each."""
         if not isinstance(self.kernel, list | tuple):
@@ -378,17 +368,23 @@ class KernelRidge(RegressorMixin, Surrogate):
         self._single = tasks.single
         return self.fit_tasks(tasks)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """(m,) or (m, T); with `return_std` also the standard deviation of a new observation at x (see `std`)."""
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """(m,) or (m, T); with `return_std` also the standard deviation of a new observation at x (see `std`).
+
+        With `return_cov` instead the covariance (m, T, T) of the outputs of a new observation at x (see `covariance`).
+        """
         check_is_fitted(self, "kernels_")
+        if return_std and return_cov:
+            raise ValueError("KernelRidge.predict was asked for return_std and return_cov; one of them would do")
         X = check_inputs(self, X)
         columns = self.predict_tasks(X)
         mean = columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
-        if not return_std:
+        if not (return_std or return_cov):
             return mean
         self._need_variance()
-        std = self.std(X)
-        return mean, std[:, 0] if self._single else std
+        if return_cov:
+            return mean, self.covariance(X)
+        return mean, self.std(X)[:, 0] if self._single else self.std(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

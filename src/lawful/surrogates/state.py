@@ -19,7 +19,18 @@ from lawful.surrogates.primal import PrimalFactor
 
 FORMAT = 2
 FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (SpectralFactor, CholeskyFactor, PrimalFactor)}
-LEARNED = ("lam_", "loo_mse_", "groups_", "n_rows_", "_loo_variance", "_unit", "_residuals", "_widths", "_bases")
+LEARNED = (
+    "lam_",
+    "loo_mse_",
+    "groups_",
+    "n_rows_",
+    "_loo_variance",
+    "_unit",
+    "_residuals",
+    "_widths",
+    "_bases",
+    "_correlation",
+)
 OF_PART = ("tasks", "weight", "lam", "spread", "s2", "noise")
 OF_FIT = ("n_features_in_", "_single")  # only where `fit(X, y)` was called
 PARAMETERS = ("lam", "intercept", "scales", "max_tuning_rows", "verbose", "tune")
@@ -59,7 +70,7 @@ def ridge_from_state(cls: Any, state: dict[str, Any]) -> Any:
     own = [one[0].kernel for one in members]
     given = [None if kernel is None else kernel_from_state(kernel) for kernel in state["given"]]
     ridge = cls(given[0] if len(given) == 1 else given, **state["parameters"])
-    ridge.__dict__.update(state["learned"])
+    ridge.__dict__.update({"_correlation": np.eye(len(members))} | state["learned"])  # none, in files of the first version
     ridge.members_, ridge.kernels_ = members, own
     if all(kernel is own[0] for kernel in own):
         ridge.kernel_ = own[0]

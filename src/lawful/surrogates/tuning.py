@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -254,3 +254,24 @@ def _common_factor(J: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: n
     left, mid, right = (seen.get(best + k, seen[best]) for k in (-1, 0, 1))
     bend = left - 2 * mid + right
     return step * (best + (0.5 * (left - right) / bend if bend > 0 else 0.0))
+
+
+def lam_by_rule(lam: Any, sizes: list[float]) -> np.ndarray:
+    """Lambda for tasks of these sizes (the sums of their weights): numbers, or the rule of a theorem."""
+    n = np.asarray(sizes, dtype=float)
+    if isinstance(lam, str):
+        powers = {"auto": -0.5, "consistent": -0.25, "rate": -0.5}
+        if lam not in powers:
+            raise ValueError(
+                f"KernelRidge(lam={lam!r}) is no rule it knows; 'auto', 'consistent', 'rate', a number or "
+                "one number per task would do"
+            )
+        return n ** powers[lam]
+    given = np.asarray(lam, dtype=float)
+    largest = np.finfo(float).max / max(1.0, float(n.sum()))  # n lambda must be a number too
+    if given.shape not in ((), (1,), n.shape) or not np.all((given > 0) & (given <= largest)):
+        raise ValueError(
+            f"KernelRidge needs lam above zero and finite, one or one for each of {len(n)} tasks, got {lam!r}; "
+            "lam='auto' would do"
+        )
+    return np.broadcast_to(given, n.shape).copy()
