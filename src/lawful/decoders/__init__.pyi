@@ -13,7 +13,7 @@ from lawful.decoders.paths import relaxation_path
 from lawful.decoders.points import project
 from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
-from lawful.decoders.projection import FormProjection, Projection
+from lawful.decoders.projection import ConvexProjection, FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "ArcSet",
     "Conic",
     "ConvexDescent",
+    "ConvexProjection",
     "Coordinate",
     "Decoder",
     "Decoding",
