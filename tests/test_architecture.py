@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "pandas", "pyarrow"}  # may be imported inside a function
+OPTIONAL = {"matplotlib", "pandas", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
@@ -36,11 +36,14 @@ REQUIRED |= {"rich", "typer"}  # the command line
 ALLOWED: dict[str, set[str]] = {
     "_array": set(),
     "_checks": set(),
+    "_correlations": set(),
     "_files": set(),
     "_kernel_bases": set(),
     "_lazy": set(),
+    "_memory": set(),
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
+    "_smooth": set(),
     "_threads": set(),
     "folds": set(),
     "kernels": set(),
@@ -55,7 +58,8 @@ ALLOWED: dict[str, set[str]] = {
     "sets": {"losses.quadratic"},  # the unconstrained minimum of a quadratic is defined once
     "surrogates": {"kernels", "ratings", "tasks", "folds", "saving"},
     "decoders": {"sets", "losses.quadratic"},
-    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving"},
+    "uncertainty": {"sets", "losses.quadratic"},  # draws on a law, and prediction sets inside it
+    "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving", "uncertainty"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
     "diagnosis": {"decoders", "sets", "tasks", "report"},  # is this law right for these data
     "rankings": {"decoders"},  # orders for anyone with a weight matrix

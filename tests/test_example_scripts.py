@@ -68,6 +68,39 @@ def test_cloud_surface(tmp_path):
     assert (tmp_path / "cloud_surface.png").stat().st_size > 10_000
 
 
+def test_arms(tmp_path):
+    arms = script("arms")
+    for arm, rows in zip(arms.ARMS, (60, 20)):
+        r = arms.run(arm, rows=rows, out=tmp_path)
+        assert r["alone"] > 0 and r["sequence"] == 0
+        assert r["ok"] == 1 and r["off"] <= 1e-8
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("arm_2.png", "arm_6.png"))
+
+
+def test_vapour_pressure(tmp_path):
+    r = script("vapour_pressure").run(out=tmp_path)
+    assert max(abs(off) for off in r["off"].values()) < 3.5
+    assert r["interval"][0] < 8.0 < r["interval"][1]
+    assert r["law"] < r["free"]
+    assert "unknown=" in r["advice"]
+    assert (tmp_path / "vapour_pressure.png").stat().st_size > 10_000
+
+
+def test_prediction_sets(tmp_path):
+    r = script("prediction_sets").run(out=tmp_path)
+    assert 0.85 < r["coverage"] < 0.97
+    assert r["width"] < 0.8 * r["width without the law"]
+    assert (tmp_path / "prediction_sets.png").stat().st_size > 10_000
+
+
+def test_error_bars(tmp_path):
+    r = script("error_bars").run(out=tmp_path)
+    assert r["off law"] <= 1e-8 and r["R-hat"] < 1.15
+    assert r["lawful coverage"] >= 0.85
+    assert r["lawful width"] < 0.3 * r["free width"]
+    assert (tmp_path / "error_bars.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("buses", [14, 30])
 def test_power_flows_of_the_archive(buses):
     """The published solutions: voltages at the last bus, the slack's power; and strings that agree with complex arithmetic."""
@@ -109,3 +142,10 @@ def test_scripts_print():
         [sys.executable, FOLDER / "distillation.py", "--n", "20"], capture_output=True, text=True, timeout=120, check=True
     )
     assert "with the law" in done.stdout
+
+
+def test_label_logic():
+    r = script("label_logic").run()
+    assert r["lawful violations"] == 0 and r["free violations"] > 0.2
+    assert r["lawful rows right"] > r["free rows right"] + 0.15 and r["lawful F1"] > r["free F1"]
+    assert r["even"] < 1e-12 and r["status"] == {"ok"}

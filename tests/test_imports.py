@@ -115,6 +115,7 @@ def test_every_name_is_there(package):
 def test_names_complete():
     found = rlcompleter.Completer({"lawful": lawful}).attr_matches("lawful.Constrained")
     assert {name.removesuffix("(").removesuffix("()") for name in found} == {
+        "lawful.ConstrainedClassifier",
         "lawful.ConstrainedRanker",
         "lawful.ConstrainedRegressor",
         "lawful.ConstrainedRegressorCV",

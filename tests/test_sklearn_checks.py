@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lawful import ConstrainedRegressor, ConstrainedRegressorCV, KernelRidge, Reals
+from lawful import ConstrainedClassifier, ConstrainedRegressor, ConstrainedRegressorCV, KernelRidge, Reals
 from lawful.kernels import Gaussian
 
 ESTIMATORS = [
     ConstrainedRegressor(),
     ConstrainedRegressor(Reals(), surrogate=KernelRidge(Gaussian(2.0), lam=0.003)),
     ConstrainedRegressorCV(),
+    ConstrainedClassifier(),
+    ConstrainedClassifier(loss="hamming", surrogate=LogisticRegression(solver="newton-cg", tol=1e-10)),
     ConstrainedRegressorCV(kernels=[0.5, 2.0], mus=[0.1, 1.0], cv=2, select_on="constrained"),
 ]
 

@@ -14,10 +14,13 @@ from lawful import (
     sets,
     surrogates,
     theory,
+    uncertainty,
 )
 from lawful.decoders import Decoding, Posterior, Wiener, project
-from lawful.diagnosis import Diagnosis, doctor
+from lawful.diagnosis import Diagnosis, LawChoice, choose_law, doctor
 from lawful.estimators import (
+    ConformalRegressor,
+    ConstrainedClassifier,
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
@@ -44,6 +47,7 @@ from lawful.sets import (
     KernelSet,
     LearnedEquations,
     LocalTangent,
+    Logic,
     Margins,
     Monotone,
     Penalized,
@@ -60,8 +64,9 @@ from lawful.sets import (
     UnitQuaternions,
     discover,
 )
-from lawful.surrogates import KernelRidge, Portfolio
+from lawful.surrogates import KernelRidge, NystromRidge, Portfolio
 from lawful.tasks import stack_tasks
+from lawful.uncertainty import PredictionSet, Samples, SamplingWarning
 
 __version__: str
 
@@ -71,6 +76,8 @@ __all__ = [
     "Affine",
     "Ball",
     "Box",
+    "ConformalRegressor",
+    "ConstrainedClassifier",
     "ConstrainedRanker",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
@@ -91,24 +98,30 @@ __all__ = [
     "Intersection",
     "KernelRidge",
     "KernelSet",
+    "LawChoice",
     "LearnedEquations",
     "LocalTangent",
+    "Logic",
     "Logistic",
     "Margins",
     "Mixed",
     "ModelFileError",
     "Monotone",
+    "NystromRidge",
     "Penalized",
     "Pinball",
     "PointCloud",
     "Portfolio",
     "PositiveSemidefinite",
     "Posterior",
+    "PredictionSet",
     "Product",
     "RankingDecoding",
     "Rankings",
     "Reals",
     "Rotations",
+    "Samples",
+    "SamplingWarning",
     "Simplex",
     "Sphere",
     "Square",
@@ -118,6 +131,7 @@ __all__ = [
     "Wiener",
     "ZeroOne",
     "baselines",
+    "choose_law",
     "datasets",
     "decoders",
     "diagnosis",
@@ -135,4 +149,5 @@ __all__ = [
     "stack_tasks",
     "surrogates",
     "theory",
+    "uncertainty",
 ]

@@ -59,25 +59,37 @@ class Tasks:
             self.Z = [y[:, None] for y in self.y]
 
     @classmethod
-    def read(cls, estimator: Any, X: Any, Y: Any, sample_weight: Any = None, surrogate: Any = None) -> Tasks:
+    def read(
+        cls, estimator: Any, X: Any, Y: Any, sample_weight: Any = None, surrogate: Any = None, reset: bool = True
+    ) -> Tasks:
         """The data of `estimator.fit(X, Y, sample_weight)`, which then knows `n_features_in_` and `feature_names_in_`.
 
-        X is read for `surrogate`: as floats without gaps, or as it takes it.
+        X is read for `surrogate`: as floats without gaps, or as it takes it. With `reset=False` it is a further batch of an
+        estimator that knows them, and an output may have no observation in it.
         """
-        X, given = read_inputs(estimator, X, surrogate, reset=True)
+        X, given = read_inputs(estimator, X, surrogate, reset=reset)
         values, names = check_outputs(Y)
         if len(values) != len(X):
             raise ValueError(f"X has {len(X)} rows and Y has {len(values)}: inconsistent numbers of samples")
         inputs = getattr(estimator, "feature_names_in_", None)
         inputs = None if inputs is None else [str(name) for name in inputs]
-        tasks = cls.of(X, values, sample_weight, names, inputs)
+        tasks = cls.of(X, values, sample_weight, names, inputs, empty=not reset)
         return tasks if given is X else replace(tasks, frame=given)
 
     @classmethod
     def of(
-        cls, X: np.ndarray, Y: np.ndarray, sample_weight: Any = None, names: Any = None, inputs: list[str] | None = None
+        cls,
+        X: np.ndarray,
+        Y: np.ndarray,
+        sample_weight: Any = None,
+        names: Any = None,
+        inputs: list[str] | None = None,
+        empty: bool = False,
     ) -> Tasks:
-        """From arrays that are checked already; Y (n, T) or (n,). Labels of weight 0 are left out."""
+        """From arrays that are checked already; Y (n, T) or (n,). Labels of weight 0 are left out.
+
+        `empty`: an output may have no observation.
+        """
         single = Y.ndim == 1
         Y = Y[:, None] if single else Y
         n, T = Y.shape
@@ -86,6 +98,8 @@ class Tasks:
         rows = [np.flatnonzero(observed[:, t]) for t in range(T)]
         for t, r in enumerate(rows):
             what = f"output {names[t] if names else f'y{t + 1}'!r}"
+            if not r.size and empty:
+                continue
             if not r.size:
                 reason = "all its sample weights are zero" if (~np.isnan(Y[:, t])).any() else "every value is missing"
                 raise ValueError(f"{what} has no observation ({reason}); drop the column or add data for it")
@@ -112,7 +126,10 @@ class Tasks:
     @property
     def seen(self) -> np.ndarray:
         """The rows on which any task was observed, in order."""
-        return np.unique(np.concatenate(self.rows))
+        mask = np.zeros(self.n_rows, dtype=bool)
+        for rows in self.rows:
+            mask[to_numpy(rows)] = True
+        return np.flatnonzero(mask)
 
     @property
     def Y(self) -> np.ndarray:

@@ -14,7 +14,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Huber, KernelRidge, PointCloud, Sphere, Square
+from lawful import (
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    Huber,
+    KernelRidge,
+    NystromRidge,
+    PointCloud,
+    Sphere,
+    Square,
+)
 from lawful.baselines import MeanRegularized, SingleTask, WienerShrinkage
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed
 from lawful.surrogates import Portfolio, RegressorSurrogate, Surrogate
@@ -46,6 +56,9 @@ OTHERS = {
     "pipeline, one output at a time": RegressorSurrogate(make_pipeline(StandardScaler(), SVR(C=10))),
     "forest": RegressorSurrogate(RandomForestRegressor(8, random_state=0), cv=3),
     "portfolio": Portfolio([KernelRidge(Gaussian(1.5), lam=1e-3), Ridge(0.1)], cv=3),
+    "centres": NystromRidge(Gaussian(1.5), lam=1e-3, n_centers=20),
+    "centres, lambda by generalised cross-validation": NystromRidge(Matern(2.5, 1.5), n_centers=20, centers="leverage"),
+    "centres, conjugate gradients": NystromRidge(Gaussian(1.5), lam=1e-3, n_centers=20, solver="cg", tol=1e-11),
 }
 SURROGATES = RIDGES | OTHERS
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES.keys())
@@ -63,6 +76,10 @@ ESTIMATORS = {
     "portfolio": ConstrainedRegressor(Sphere(), surrogate=Portfolio([RIDGE, Ridge()], cv=3)),
     "search": ConstrainedRegressorCV(Sphere(), kernels=[1.0, 2.0], lams=[1e-4, 1e-3, 1e-2], mus=[0.3]),
     "search of another surrogate": ConstrainedRegressorCV(PointCloud(), surrogate=Ridge(), grid={"alpha": [0.1, 1.0]}),
+    "centres": ConstrainedRegressor(Sphere(), surrogate=NystromRidge(Gaussian(1.5), lam=1e-3, n_centers=20)),
+    "search on centres": ConstrainedRegressorCV(
+        Sphere(), surrogate=NystromRidge(n_centers=20), kernels=[1.0, 2.0], lams=[1e-3]
+    ),
     "single task": SingleTask(1e-3, kernel=Gaussian(1.5)),
     "coupled": MeanRegularized(1e-3, kernel=Gaussian(1.5)),
     "shrinkage": WienerShrinkage(kernel=Gaussian(1.5)),

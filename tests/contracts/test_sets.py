@@ -21,6 +21,7 @@ from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.hierarchy import Hierarchy
 from lawful.sets.learned.density import KernelSet
 from lawful.sets.learned.tangent import LocalTangent
+from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.polyhedra import Flow, Margins
 from lawful.sets.poses import SE3, UnitQuaternions
@@ -77,6 +78,8 @@ SETS = {
     "surface of a cloud": (LocalTangent(CLOUD, dimension=2, neighbours=10), 3),
     "density of a cloud": (KernelSet(CLOUD), 3),
     "curve of a cloud": (LocalTangent(CLOUD, dimension=1, neighbours=6), 3),
+    "logic": (Logic(["y1 -> y2", "at_most(2, y2, y3, y4)"]), 5),
+    "logic of signs": (Logic("exactly_one(y1, y2, not y3)", values=(-1, 1)), 3),
     "product": (Product([(Sphere(), [3, 1]), (Simplex(), [0, 4])]), 5),
     "product of affine": (Product([(Affine([1.0, 1.0], 1.0), [2, 0]), (Box(0.0, 1.0), [1])]), 3),
     "product of round": (Product([(Ball(), [2, 0]), (Sphere(), [3, 1])]), 4),

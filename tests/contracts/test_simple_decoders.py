@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from lawful._array import to_numpy
+from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import LOW_CONFIDENCE, NOT_CONVERGED, OK
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
@@ -20,6 +21,7 @@ from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.algebra import Product
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
+from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.round import Ball, Ellipsoid, Sphere
 from lawful.sets.simplex import Simplex
@@ -89,6 +91,7 @@ PAIRS = [
     (FormProjection(), form, Ellipsoid([1.0, 2.0, 3.0]), 3),
     (Enumeration(), quadratic, PointCloud(np.random.default_rng(0).standard_normal((50, 3))), 3),
     (Enumeration(), form, PointCloud(np.random.default_rng(0).standard_normal((50, 3))), 3),
+    (Assignments(), quadratic, Logic(["y1 -> y2", "at_most(2, y2, y3, y4)"]), 5),
     (ConvexDescent(), quadratic, Simplex(), 4),
     (ConvexDescent(), form, Ball(), 3),
     (ConvexDescent(), quadratic, PositiveSemidefinite(packed=True), 6),

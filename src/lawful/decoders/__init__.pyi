@@ -1,6 +1,7 @@
 """What `lawful.decoders` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
 from lawful.decoders.arcset import ArcSet, RankingDecoding
+from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
 from lawful.decoders.conic import Conic
 from lawful.decoders.convex import ConvexDescent
@@ -15,6 +16,7 @@ from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
 from lawful.decoders.projection import ConvexProjection, FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
+from lawful.decoders.sequence import decode_sequence
 
 __all__ = [
     "AVERAGED",
@@ -24,6 +26,7 @@ __all__ = [
     "OK",
     "STATUS",
     "ArcSet",
+    "Assignments",
     "Conic",
     "ConvexDescent",
     "ConvexProjection",
@@ -42,6 +45,7 @@ __all__ = [
     "Wiener",
     "choose",
     "decode",
+    "decode_sequence",
     "named",
     "order",
     "project",

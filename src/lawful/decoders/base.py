@@ -36,6 +36,8 @@ class Decoding:
     names         names of the outputs, for `to_frame`
     std           (m, T) standard deviation of each output at x before the law, where the regression knows one; else None.
                   It is computed when it is first asked for (by `spread`): for a kernel ridge that costs more than all the rest
+    gap           (m,)   how much lower, at most, F is at another point of C (0: proven), where the decoder bounds it; else None
+    samples       (m, n, T) draws from the prediction restricted to the law, where they were asked for; else None
 
     `status` of a row:
 
@@ -55,6 +57,8 @@ class Decoding:
     margin: Array
     names: tuple[str, ...] | None = None
     spread: Callable[[], Array] | None = field(default=None, repr=False, compare=False)
+    gap: Array | None = None
+    samples: Any = field(default=None, repr=False, compare=False)
 
     @cached_property
     def std(self) -> Array | None:
@@ -77,7 +81,8 @@ class Decoding:
             raise ImportError("Decoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
         names = self.names or tuple(f"y{t + 1}" for t in range(self.c.shape[1]))
         frame = pd.DataFrame(to_numpy(self.c), columns=list(names))
-        for known in ("value", "residual", "status", "iterations", "margin", "law_residual"):
+        fields = ["value", "residual", "status", "iterations", "margin", "law_residual"]
+        for known in fields if self.gap is None else [*fields, "gap"]:
             column = known
             while column in names:
                 column = f"decoding_{column}"
@@ -102,7 +107,8 @@ def stack(parts: list[Decoding]) -> Decoding:
     if len(parts) == 1:
         return parts[0]
     xp = array_namespace(parts[0].c)
-    return Decoding(**{name: xp.concat([getattr(part, name) for part in parts]) for name in FIELDS})
+    known = (*FIELDS, "gap") if all(part.gap is not None for part in parts) else FIELDS
+    return Decoding(**{name: xp.concat([getattr(part, name) for part in parts]) for name in known})
 
 
 Decode = Callable[..., Decoding]

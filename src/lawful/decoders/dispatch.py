@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from lawful.decoders.arcset import ArcSet
+from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import Decoder, Decoding
 from lawful.decoders.compose import BestMember, Blocks, Inflation, LawBlocks, Penalty
 from lawful.decoders.conic import Conic, NewtonConic, PiecewiseConic
@@ -20,6 +21,7 @@ from lawful.decoders.riemannian import Riemannian
 
 COMPOSED: tuple[Decoder, ...] = (Penalty(), Inflation(), Blocks(), BestMember())
 SIMPLE: tuple[Decoder, ...] = (
+    Assignments(),
     Projection(),
     ConvexProjection(),
     FormProjection(),

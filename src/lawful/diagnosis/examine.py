@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from lawful._smooth import noise_of
 from lawful.decoders import project
 from lawful.diagnosis.agreement import FEW, Residuals, Verdict, agreement, residuals
 from lawful.diagnosis.functions import Functions
-from lawful.diagnosis.noise import noise_of
 from lawful.diagnosis.remedies import Change, Remedy, fitted, simple
 from lawful.diagnosis.report import ALARM, NOTE, Diagnosis, Finding, Tested
 from lawful.diagnosis.structure import structure_of
@@ -25,7 +25,7 @@ CLOSE = 0.3  # of the spread of the outputs: a singular point is near
 PASSES = 0.05  # p above which a changed equation agrees with the labels
 
 
-def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state: int = 0) -> Diagnosis:
+def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, held_out: bool = True, random_state: int = 0) -> Diagnosis:
     """Is this law right for these data?
 
     Every equation is tested against the labels, with the noise that a smooth regression of the outputs on the inputs leaves
@@ -37,8 +37,9 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     Parameters
     ----------
     X, Y : as for `ConstrainedRegressor.fit`; DataFrames and gaps are welcome.
-    constraint : the law, a set.
+    constraint : the law, a set. Its unknown coefficients are estimated, and the law examined with the estimates.
     alpha : share of false alarms.
+    held_out : whether to compare errors on rows left out with and without the law, which is most of the time.
     random_state : int, of the tests and the folds.
 
     Returns
@@ -55,10 +56,11 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
     >>> found = doctor(t[:, None], np.c_[np.cos(t), np.sin(t)] + noise, Equations("y1**2 + y2**2 = 1.2"))
     >>> [alarm.kind for alarm in found.alarms]
     ['equation']
-    >>> print(found.alarms[0].sentence)  # doctest: +ELLIPSIS
-    off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit
+    >>> print(found.alarms[0].sentence)  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+    off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit (+- 0.0...); `y1**2 + y2**2 = a` with
+    unknown=['a'] estimates it
     """
-    examiner = _Examiner(alpha, int(random_state))
+    examiner = _Examiner(alpha, int(random_state), held_out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -72,8 +74,8 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, random_state
 class _Examiner:
     """One visit: each method looks at one thing and writes down what it finds."""
 
-    def __init__(self, alpha: float, seed: int) -> None:
-        self.alpha, self.seed = alpha, seed
+    def __init__(self, alpha: float, seed: int, held_out: bool = True) -> None:
+        self.alpha, self.seed, self.held_out = alpha, seed, held_out
         self.findings: list[Finding] = []
         self.tested: list[Tested] = []
         self.untested: list[str] = []
@@ -103,17 +105,28 @@ class _Examiner:
             self.add(ALARM, "law", "", f"the law cannot be read: {error}")
             self.untested.append("the law, which could not be read")
             return
+        self.coefficients()
         law = Functions.of(self.C, tasks.X, tasks.names, tasks.inputs)
         if law is None:
             self.untested.append(f"{type(self.C).__name__}, which is not given by equations")
             self.worth()
             return
-        self.law, self.noise = law, noise_of(tasks, self.seed)
+        self.law, self.noise = law, noise_of(tasks.X, self.Y, self.seed)
         self.filled = np.where(np.isnan(self.Y), self.noise.smooth, self.Y)
         self.use()
         self.structure()
         self.agree()
         self.worth()
+
+    def coefficients(self) -> None:
+        """Coefficients that nobody knew, as they were estimated: the law is examined with these numbers in it."""
+        for name, value in getattr(self.C, "unknown_", {}).items():
+            error = self.C.unknown_std_[name]
+            words = f"estimated at {value:.4g} +- {error:.2g}" if np.isfinite(error) else f"{value:.4g}, where its bound is"
+            self.add(NOTE, "unknown", name, words, value=value, error=error)
+        if hasattr(self.C, "unknown_"):
+            tasks = self.tasks
+            self.C = self.C.to_equations().fit(self.Y, tasks.X, outputs=tasks.names, inputs=tasks.inputs)
 
     def gaps(self) -> None:
         missing = np.isnan(self.Y).mean(axis=0)
@@ -232,7 +245,7 @@ class _Examiner:
         if remedy is not None:
             kind = remedy.kind if remedy.kind in ("unit", "sign", "swap") else "equation"
             kind = "bias" if remedy.kind == "offset" else kind
-            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}", value=remedy.value, **numbers)
+            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}", value=remedy.value, error=remedy.error, **numbers)
             return
         split = self._split(found)
         if split:
@@ -303,6 +316,9 @@ class _Examiner:
         T = len(self.names)
         codimension = getattr(self, "rank", 0)
         self.help = {"codimension": float(codimension), "outputs": float(T)}
+        if not self.held_out:
+            self.untested.append("whether the law helps (held_out=False)")
+            return
         try:
             self._held_out()
         except Exception as error:
@@ -319,7 +335,7 @@ class _Examiner:
         folds, errors = np.array_split(rows, 3), []
         for test in folds:
             train = np.setdiff1d(rows, test)
-            part = noise_of(self.tasks.take(train), self.seed)
+            part = noise_of(self.tasks.X, np.where(np.isin(np.arange(n), train)[:, None], self.Y, np.nan), self.seed)
             guess = part.smooth[test]
             S = np.diag(part.S)
             weight = 1 / np.where(S > 0, S, max(float(S.max()), 1e-300))

@@ -17,8 +17,10 @@ import numpy as np
 from lawful.diagnosis.agreement import Residuals
 from lawful.diagnosis.functions import Functions
 from lawful.sets import Equations
+from lawful.sets.names import mentioned
 
 UNITS = (10.0, 100.0, 1000.0, 60.0, 3600.0)
+LETTERS = "abcdefghkmpqrstuvw"  # names for a number that is set free
 STEP = 1e-4  # of a numerical derivative
 LITERAL = re.compile(r"(?<![\w.])\d+\.?\d*(?:[eE][+-]?\d+)?(?![\w.])")
 
@@ -51,6 +53,7 @@ class Remedy:
     sentence: str
     change: Change
     value: float
+    error: float = np.nan  # standard error of a fitted value
 
 
 After = Callable[[Change], Residuals]  # residuals of the equation after a change
@@ -82,12 +85,14 @@ def fitted(law: Functions, p: int, used: list[int], names: list[str], spread: np
     yield from _numbers(law, p, T, after)
     for t in used:
         factor, offset = (lambda by, t=t: _scaled(T, t, by)), (lambda by, t=t: _moved(T, t, by * spread[t]))
-        by = _least(factor, after)
-        if by is not None:
-            yield Remedy("factor", f"{names[t]} times {1 + by:.4g} would fit", factor(by), 1 + by)
-        by = _least(offset, after)
-        if by is not None:
-            yield Remedy("offset", f"{names[t]} {by * spread[t]:+.4g} would fit (a biased sensor?)", offset(by), by * spread[t])
+        found = _least(factor, after)
+        if found is not None:
+            by, error = found
+            yield Remedy("factor", f"{names[t]} times {1 + by:.4g} would fit", factor(by), 1 + by, error)
+        found = _least(offset, after)
+        if found is not None:
+            by, error = found[0] * spread[t], found[1] * spread[t]
+            yield Remedy("offset", f"{names[t]} {by:+.4g} would fit (a biased sensor?)", offset(found[0]), by, error)
 
 
 def _other_signs(law: Functions, p: int) -> Iterator[tuple[str, str]]:
@@ -135,15 +140,22 @@ def _numbers(law: Functions, p: int, T: int, after: After) -> Iterator[Remedy]:
             new = text[: match.start()] + repr(number * (1 + by)) + text[match.end() :]
             return replace(Change.none(T), law=law.reworded(p, new))
 
-        by = _least(worded, after)
-        if by is not None:
-            value = number * (1 + by)
-            yield Remedy("constant", f"{value:.4g} instead of {match.group()} would fit", worded(by), value)
+        found = _least(worded, after)
+        if found is not None:
+            by, error = found
+            value, error = number * (1 + by), abs(number) * error
+            name = next(letter for letter in LETTERS if letter not in mentioned(text))
+            free = text[: match.start()] + name + text[match.end() :]
+            sentence = (
+                f"{value:.4g} instead of {match.group()} would fit (+- {error:.2g}); "
+                f"`{free}` with unknown=[{name!r}] estimates it"
+            )
+            yield Remedy("constant", sentence, worded(by), value, error)
 
 
-def _least(change: Callable[[float], Change], after: After, rounds: int = 4) -> float | None:
-    """argmin over a number of the sum of squares of residuals in units of their noise, by Gauss-Newton."""
-    by = 0.0
+def _least(change: Callable[[float], Change], after: After, rounds: int = 4) -> tuple[float, float] | None:
+    """argmin over a number of the sum of squares of residuals in units of their noise, by Gauss-Newton; its standard error."""
+    by = error = 0.0
     for _ in range(rounds):
         here, up, down = (after(change(by + h)) for h in (0.0, STEP, -STEP))
         if not len(here.rows) or len(up.rows) != len(here.rows) or len(down.rows) != len(here.rows):
@@ -154,6 +166,8 @@ def _least(change: Callable[[float], Change], after: After, rounds: int = 4) -> 
         if not np.isfinite(square) or square <= 0:
             return None
         by -= float(slope @ z) / square
+        left = z - slope * (float(slope @ z) / square)
+        error = float(np.linalg.norm(slope * left)) / square
         if not np.isfinite(by) or abs(by) > 1e3:
             return None
-    return by
+    return by, error

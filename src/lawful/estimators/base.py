@@ -12,16 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import to_numpy
 from lawful._checks import choice
-from lawful.decoders import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, STATUS, Decoder, Decoding, decode, named, stack
+from lawful.decoders import (
+    AVERAGED,
+    INFEASIBLE,
+    LOW_CONFIDENCE,
+    NOT_CONVERGED,
+    STATUS,
+    Decoder,
+    Decoding,
+    decode,
+    decode_sequence,
+    named,
+    stack,
+)
 from lawful.estimators.judge import AfterDecode
 from lawful.losses import Square
 from lawful.metrics import r2
 from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
-from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
+from lawful.surrogates import KernelRidge, NystromRidge, Portfolio, RegressorSurrogate
 from lawful.tasks import Tasks, read_inputs, rows_of
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
+EXACT_ROWS = 5000  # up to so many rows `surrogate=None` is an exact ridge: `benchmarks/scale.py --part exact` has the figures
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
 
 
@@ -109,7 +122,8 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate(), self._part("constraint")
+        surrogate, constraint = self._surrogate_for(len(tasks.seen)), self._part("constraint")
+        self.surrogate_choice_ = self._choice(surrogate, len(tasks.seen))
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
         return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
@@ -130,9 +144,20 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
             raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
         return clone(given)
 
+    def _surrogate_for(self, rows: int) -> Any:
+        """The surrogate, not fitted; where none is given, the one for so many rows."""
+        return NystromRidge() if self.surrogate is None and rows > EXACT_ROWS else self._surrogate()
+
     def _surrogate(self) -> Any:
         part = self._part("surrogate")
         return part if hasattr(part, "fit_tasks") else RegressorSurrogate(part)
+
+    def _choice(self, surrogate: Any, rows: int) -> str:
+        name = type(surrogate).__name__
+        if self.surrogate is not None:
+            return f"{name}: given"
+        side = f"more than {EXACT_ROWS}: on centres" if isinstance(surrogate, NystromRidge) else f"at most {EXACT_ROWS}: exact"
+        return f"{name}: {rows} rows are {side}"
 
     # ------------------------------------------------------------------ predict
 
@@ -141,10 +166,10 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
         variance = self.surrogate_.variance(X) if self.loss_.needs_variance else None
         return self.loss_.objective(self.surrogate_.predict_tasks(X), self.atoms_, variance)
 
-    def _decode(self, X: np.ndarray, given: Any) -> tuple[Any, Decoding]:
+    def _decode(self, X: np.ndarray, given: Any, sequence: bool = False) -> tuple[Any, Decoding]:
         """X for the law, floats; `given`, the same rows as the surrogate takes them."""
         F = self._objective(given)
-        return F, decode(F, self.constraint_.at(X), self.decoder)
+        return F, (decode_sequence if sequence else decode)(F, self.constraint_.at(X), self.decoder)
 
     def _batches(self, n: int) -> list[slice]:
         width = max(self._width(), 1)
@@ -161,22 +186,24 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._objective(read_inputs(self, X, self.surrogate_)[1])
 
-    def decode(self, X: Any) -> Decoding:
+    def decode(self, X: Any, *, sequence: bool = False) -> Decoding:
         """Predictions with a certificate per row: c, value, residual, status, iterations, margin; and std, before the law.
 
-        `std` is computed when it is first asked for.
+        `std` is computed when it is first asked for. sequence: the rows follow each other (a trajectory): where several
+        branches of the law fit about equally well, one is followed, with as few jumps as there can be. A margin is negative
+        where another branch fits that row better.
         """
-        X, d = self._decoded(X)
+        X, d = self._decoded(X, sequence)
         return (
             d.with_(spread=partial(_std, self.surrogate_, X, self._batches(len(X)))) if hasattr(self.surrogate_, "std") else d
         )
 
-    def _decoded(self, X: Any) -> tuple[np.ndarray, Decoding]:
+    def _decoded(self, X: Any, sequence: bool = False) -> tuple[np.ndarray, Decoding]:
         check_is_fitted(self)
         X, given = read_inputs(self, X, self.surrogate_)
         parts, doubtful = [], []
-        for batch in self._batches(len(X)):
-            F, d = self._decode(X[batch], rows_of(given, batch))
+        for batch in [slice(0, len(X))] if sequence else self._batches(len(X)):
+            F, d = self._decode(X[batch], rows_of(given, batch), sequence)
             doubtful.append(to_numpy(F.doubtful))
             if self.on_failure in ("nan", "unconstrained"):
                 d = self._substitute(F, d, X[batch])
@@ -217,9 +244,9 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
         if self.on_failure == "warn":
             warnings.warn(message, DecodingWarning, stacklevel=4)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Outputs that obey the law: (m, T), or (m,) when fitted on a single column."""
-        c = self._decoded(X)[1].c
+    def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
+        """Outputs that obey the law: (m, T), or (m,) when fitted on a single column; `sequence` as in `decode`."""
+        c = self._decoded(X, sequence)[1].c
         return c[:, 0] if self._single else c
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

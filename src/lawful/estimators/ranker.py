@@ -194,7 +194,7 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         X, ratings, _ = new_queries(self, X, ratings)
         return self.surrogate_.objective(X, ratings, None if items is None else check_items(items, self.n_items_))
 
-    def predict(self, X: Any, ratings: Any = None) -> np.ndarray:
+    def predict(self, X: Any, ratings: Any = None) -> np.ndarray:  # type: ignore[override]
         """(m, D) rank positions, 0 = best: a total order for every query."""
         return self.decode(X, ratings, bound=False).positions
 

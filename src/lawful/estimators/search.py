@@ -25,8 +25,9 @@ from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.saving.models import Savable
 from lawful.sets import Inflated, Penalized, Reals
-from lawful.surrogates import KernelRidge
+from lawful.surrogates import KernelRidge, NystromRidge
 from lawful.tasks import Tasks
+from lawful.uncertainty import Samples
 
 FOLDS = 5  # where leave-one-out has no closed form
 CHOICES = {
@@ -185,7 +186,7 @@ class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
 
     def _family(self, template: ConstrainedRegressor) -> Ridges | Grid:
         surrogate, joint = template._surrogate(), self.select_on == "constrained"
-        if isinstance(surrogate, KernelRidge):
+        if isinstance(surrogate, KernelRidge) or (isinstance(surrogate, NystromRidge) and self.grid is None):
             if self.grid is not None:
                 raise ValueError("grid is for surrogates other than KernelRidge; for a ridge give kernels, lams and intercepts")
             if self.surrogate is None:
@@ -275,15 +276,20 @@ class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return self.best_estimator_._repeat(inputs)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
         """Outputs that obey the law as far as the data wanted it: (m, T), or (m,) when fitted on a single column."""
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, sequence=sequence)
 
-    def decode(self, X: Any) -> Decoding:
+    def decode(self, X: Any, sample: int | None = None, random_state: Any = None, *, sequence: bool = False) -> Decoding:
         """Predictions with a certificate per row, as in `ConstrainedRegressor.decode`."""
         check_is_fitted(self)
-        return self.best_estimator_.decode(X)
+        return self.best_estimator_.decode(X, sample, random_state, sequence=sequence)
+
+    def sample(self, X: Any, n: int = 100, random_state: Any = None, thin: int = 3) -> Samples:
+        """(m, n, T) draws from the prediction restricted to the law, as in `ConstrainedRegressor.sample`."""
+        check_is_fitted(self)
+        return self.best_estimator_.sample(X, n, random_state, thin)
 
     def objective(self, X: Any) -> Any:
         """F_x for every row; its `center` is the unconstrained prediction."""

@@ -11,13 +11,15 @@ from importlib import import_module
 __all__ = ["class_of", "name_of"]
 
 HOMES: dict[str, tuple[str, ...]] = {
-    "lawful.estimators": ("ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
-    "lawful.surrogates": ("KernelRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
+    "lawful.estimators": ("ConstrainedClassifier", "ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
+    "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
+    "lawful.surrogates.labels": ("LabelClassifiers", "LabelRegressions"),
+    "lawful.surrogates.logistic": ("LabelLogistic",),
     "lawful.surrogates.encoders": ("Levels", "Numbers"),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
         *("ConvexShape", "CorrelationMatrices", "Flow", "Hierarchy", "Margins", "Monotone", "SE3", "UnitQuaternions"),
-        *("KernelSet", "LearnedEquations", "LocalTangent"),
+        *("KernelSet", "LearnedEquations", "LocalTangent", "Logic"),
         *("PositiveSemidefinite", "Product", "Rankings", "Reals", "Rotations", "Simplex", "Sphere", "Stiefel", "Union"),
     ),
     "lawful.sets.learned.patches": ("Patches",),
@@ -25,8 +27,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.losses": ("Absolute", "Hinge", "Huber", "Logistic", "Mixed", "Pinball", "Square", "ZeroOne"),
     "lawful.kernels": ("Additive", "Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed", "Trend"),
     "lawful.decoders": (
-        *("ArcSet", "Conic", "ConvexDescent", "ConvexProjection", "Coordinate", "Enumeration", "FormProjection", "Newton"),
-        *("Polyhedral", "Posterior", "Projection", "Riemannian", "Wiener"),
+        *("ArcSet", "Assignments", "Conic", "ConvexDescent", "ConvexProjection", "Coordinate", "Enumeration"),
+        *("FormProjection", "Newton", "Polyhedral", "Posterior", "Projection", "Riemannian", "Wiener"),
     ),
     # the parts of a fitted ranker
     "lawful.surrogates.pairs.factorisation": ("AveragedFactorization", "ItemBias", "MatrixFactorization", "Popularity"),

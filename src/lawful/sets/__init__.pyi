@@ -12,6 +12,7 @@ from lawful.sets.learned.equations import LearnedEquations
 from lawful.sets.learned.table import LawTable, discover
 from lawful.sets.learned.tangent import LocalTangent
 from lawful.sets.learned.words import LearnedLaw
+from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.polyhedra import Flow, Margins
 from lawful.sets.poses import SE3, UnitQuaternions
@@ -40,6 +41,7 @@ __all__ = [
     "LearnedEquations",
     "LearnedLaw",
     "LocalTangent",
+    "Logic",
     "Margins",
     "Monotone",
     "Penalized",

@@ -26,6 +26,7 @@ and, where mathematics has it, any of these capabilities, which the decoders ask
 * `cones()`: a convex set as {c : offset - matrix c in a cone}; `polyhedral = True` when all of them are linear;
 * `tangent(c, v)` and `retract(c, v)`: projection on the tangent space and a step that stays on the manifold; `turned(c)`: other
   likely local minima than `nearest(c)`;
+* `best(costs)` and `marginals(logits)`: over assignments of true and false, the cheapest one and the sums of their weights;
 * `points_`: all elements of a finite set; `interval(t)`: bounds of a separable set; `pairs()`: an order over pair variables;
 * `blocks_`, `members_` (with `is_union` for a union), `base_`: the parts of a composed set;
 * `constant_norm`: all points are equally long; `unbounded`: the set has no end, so there is no average over it.

@@ -13,10 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from lawful._array import Array, array_namespace, put_rows, take_rows, to_numpy
 from lawful._small import peak
 from lawful.sets.base import ConstraintSet, Version, fraction, tolerance
+from lawful.sets.coefficients import Estimation, Profile
 from lawful.sets.cones import Cone
 from lawful.sets.elementary import Reals
 from lawful.sets.laws.law import compile_law
-from lawful.sets.names import check_used, highest_input, resolve
+from lawful.sets.names import Names, Unknown, check_used, highest_input, read_unknown, resolve, with_numbers
 from lawful.sets.parser import check_length
 from lawful.sets.restore import functions, positive, restore, violation
 from lawful.sets.systems import CallableSystem, CompiledSystem
@@ -40,6 +41,17 @@ class Equations(ConstraintSet):
         f(c) or f(c, X), vectorised over rows, returning (m,) or (m, P): gamma = 0 and slack <= 0.
     jacobian, slack_jacobian : callable, optional
         Their derivatives in c, (m, P, T); None means checked central differences.
+    unknown : list of str, or dict {name: None, (low, high) or a number to begin with}, optional
+        Names in the equations that stand for numbers which nobody knows. `fit` estimates them from the labels and, where there
+        are any, the inputs (`sets.coefficients` has the mathematics): labels may be noisy and have gaps.
+    noise : float, (T,) or (T, T), optional
+        Standard deviation, or covariance, of the labels' noise for that, up to a factor. None: what a smooth regression on
+        the inputs leaves; without inputs, in proportion to the spread of each output.
+
+    Attributes
+    ----------
+    unknown_, unknown_std_ : dict {name: estimate}, {name: standard error}; NaN for one that ends at its bound
+    unknown_covariance_ : (K, K) of the estimates
 
     Examples
     --------
@@ -47,6 +59,15 @@ class Equations(ConstraintSet):
     >>> circle = Equations("y1**2 + y2**2 = 1").fit(np.zeros((1, 2)))
     >>> circle.residual(np.array([[1.0, 0.0], [2.0, 0.0]]))
     array([0., 3.])
+
+    A circle whose radius nobody knows:
+
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.uniform(0, 6.28, 300)
+    >>> Y = 1.5 * np.c_[np.cos(t), np.sin(t)] + 0.05 * rng.standard_normal((300, 2))
+    >>> ring = Equations("y1**2 + y2**2 = r**2", unknown={"r": (0, 10)}).fit(Y)
+    >>> print(f"{ring.unknown_['r']:.3f} +- {ring.unknown_std_['r']:.3f}")
+    1.498 +- 0.003
     """
 
     def __init__(
@@ -57,12 +78,16 @@ class Equations(ConstraintSet):
         jacobian: Callable[..., Any] | None = None,
         slack: Callable[..., Any] | None = None,
         slack_jacobian: Callable[..., Any] | None = None,
+        unknown: Any = None,
+        noise: Any = None,
     ) -> None:
         self.equations = equations
         self.gamma = gamma
         self.jacobian = jacobian
         self.slack = slack
         self.slack_jacobian = slack_jacobian
+        self.unknown = unknown
+        self.noise = noise
 
     # ------------------------------------------------------------------ reading the law
 
@@ -79,6 +104,10 @@ class Equations(ConstraintSet):
             raise ValueError(
                 "Equations needs either equations (strings or sympy) or callables (gamma=, slack=), one of the two"
             )
+        if self.equations is None and self.unknown:
+            raise ValueError(
+                "Equations: unknown coefficients need equations as strings or sympy, not callables (gamma=, slack=)"
+            )
         if self.equations is None:
             self.system_: Any = CallableSystem(
                 {"=": self.gamma, "<=": self.slack}, {"=": self.jacobian, "<=": self.slack_jacobian}, self.spread_
@@ -86,10 +115,10 @@ class Equations(ConstraintSet):
             if not self.system_.depends_on_x:
                 self.system_.check(self._probe(), None)
         else:
-            self.system_ = self._compile(X, outputs, inputs)
+            self.system_ = self._compile(Y, X, outputs, inputs)
         return self
 
-    not_saved = ("version_", "system_", "_X")
+    not_saved = ("version_", "system_", "_X", "_estimation")
 
     def after_load(self) -> None:
         super().after_load()
@@ -99,6 +128,7 @@ class Equations(ConstraintSet):
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and skops: a whole law is its words, and is compiled again."""
         state = dict(super().__getstate__())
+        state.pop("_estimation", None)
         if "known_" in state:
             state.pop("system_")
         return state
@@ -116,7 +146,7 @@ class Equations(ConstraintSet):
         given = self.equations
         return list(given) if isinstance(given, list | tuple | set | np.ndarray) else [given]
 
-    def _compile(self, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
+    def _compile(self, Y: Array, X: Array | None, outputs: list[str] | None, inputs: list[str] | None) -> CompiledSystem:
         items = self._items()
         check_length(items)
         width = len(inputs) if inputs is not None else highest_input(items) if X is None else int(X.shape[1])
@@ -124,7 +154,48 @@ class Equations(ConstraintSet):
         for item in items:
             check_used(item, names)
         self.known_, self.n_inputs_ = names.known, width
-        return compile_law(items, names.known, self.n_tasks_, width)
+        if self.unknown:
+            self._estimate(read_unknown(self.unknown, items, names), items, names, Y, X)
+        return compile_law(items, self.known_, self.n_tasks_, width)
+
+    # ------------------------------------------------------------------ coefficients that nobody knows
+
+    def _estimate(self, unknown: Unknown, items: list[Any], names: Names, Y: Array, X: Array | None) -> None:
+        """The estimates become numbers of the law."""
+        further = {name: ("y", self.n_tasks_ + k) for k, name in enumerate(unknown.names)}
+        system = compile_law(items, names.known | further, self.n_tasks_ + len(further), self.n_inputs_)
+        labels = np.asarray(to_numpy(Y), np.float64)
+        inputs = None if X is None else np.asarray(to_numpy(X), np.float64)
+        self._estimation = Estimation.of(system, unknown, labels, inputs, self.noise, self.location_, self.spread_)
+        found = self._estimation.found
+        self.unknown_ = {name: float(value) for name, value in zip(unknown.names, found.theta)}
+        self.unknown_std_ = {name: float(value) for name, value in zip(unknown.names, found.std)}
+        self.unknown_covariance_ = found.covariance
+        self.known_ = names.known | {name: ("number", value) for name, value in self.unknown_.items()}
+
+    def profile(self, name: str, values: Any = None, points: int = 31) -> Profile:
+        """How well other values of an unknown coefficient agree with the labels, the others solved for.
+
+        `values`, or `points` of them up to five standard errors from the estimate. A table for a plot, with the
+        `interval` of each level; only right after `fit`, as a saved model has no labels.
+
+        >>> import numpy as np
+        >>> x = np.linspace(0, 1, 100)[:, None]
+        >>> Y = np.c_[np.exp(x), np.exp(x) * 0.5] + 0.02 * np.random.default_rng(0).standard_normal((100, 2))
+        >>> law = Equations("y2 = k*y1", unknown=["k"]).fit(Y, x)
+        >>> low, high = law.profile("k").interval()
+        >>> bool(low < 0.5 < high)
+        True
+        """
+        if not hasattr(self, "_estimation"):
+            raise ValueError("Equations.profile needs unknown coefficients and the labels of `fit`; fit once more")
+        return self._estimation.profile(name, values, points)
+
+    def to_equations(self) -> ConstraintSet:
+        """The law with its estimates written in, to be used without estimating them anew."""
+        if not hasattr(self, "unknown_"):
+            return Equations(self.equations) if self.equations is not None else self
+        return Equations([with_numbers(item, self.unknown_) for item in self._items()])
 
     def _probe(self) -> np.ndarray:
         rng = np.random.default_rng(0)

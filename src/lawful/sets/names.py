@@ -13,7 +13,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-Variable = tuple[str, int]  # ("y", t) or ("x", j), counted from 0
+import numpy as np
+
+Variable = tuple[str, float]  # ("y", t) or ("x", j), counted from 0, or ("number", value)
+RESERVED = ("pi",)
 
 
 class BlockNames(list[str]):
@@ -60,8 +63,7 @@ def resolve(n_outputs: int, n_inputs: int, outputs: list[str] | None, inputs: li
 
 def check_used(item: Any, names: Names) -> None:
     """Refuse a law that uses a name with two meanings. `item` is a string, or has sympy's `free_symbols`."""
-    used = mentioned(item) if isinstance(item, str) else {str(s) for s in getattr(item, "free_symbols", ())}
-    for name in sorted(used & names.refused.keys()):
+    for name in sorted(_used(item) & names.refused.keys()):
         raise ValueError(f"Equations: {name!r} in {item!s} is ambiguous: {names.refused[name]}")
 
 
@@ -77,3 +79,55 @@ def highest_input(items: Iterable[Any]) -> int:
     named = frozenset().union(*(mentioned(str(item)) for item in items))
     found = [re.fullmatch(r"x([1-9][0-9]{0,3})", name) for name in named]
     return max((int(match.group(1)) for match in found if match), default=0)
+
+
+class Unknown(NamedTuple):
+    """Coefficients that nobody knows: names, bounds and, where the user gave one, the place to begin (NaN: none); (K,) each."""
+
+    names: list[str]
+    low: np.ndarray
+    high: np.ndarray
+    start: np.ndarray
+
+
+def read_unknown(given: Any, items: Iterable[Any], names: Names) -> Unknown:
+    """`unknown=` of a law, checked: every name means a coefficient, and nothing else, and is used."""
+    wanted = {given: None} if isinstance(given, str) else dict(given) if isinstance(given, dict) else dict.fromkeys(given)
+    used = frozenset().union(*(_used(item) for item in items))
+    low, high, start = (np.full(len(wanted), value) for value in (-np.inf, np.inf, np.nan))
+    for k, (name, what) in enumerate(wanted.items()):
+        if name in names.known or name in names.refused or name in RESERVED or re.fullmatch(r"[xy][0-9]+", str(name)):
+            raise ValueError(f"Equations: unknown {name!r} is the name of an output, an input or a constant; call it otherwise")
+        if name not in used:
+            raise ValueError(f"Equations: unknown {name!r} stands in no equation; leave it out, or write it where it belongs")
+        if what is None:
+            continue
+        if isinstance(what, int | float | np.number) and np.isfinite(what):
+            start[k] = what
+            continue
+        try:
+            ends = [default if end is None else float(end) for end, default in zip(what, (-np.inf, np.inf), strict=True)]
+        except (TypeError, ValueError):
+            ends = [np.nan, np.nan]
+        if not ends[0] < ends[1]:
+            raise ValueError(
+                f"Equations: unknown {name!r}: {what!r} will not do; give None, (low, high) or a number to begin with"
+            )
+        low[k], high[k] = ends
+    return Unknown([str(name) for name in wanted], low, high, start)
+
+
+def _used(item: Any) -> frozenset[str]:
+    return mentioned(item) if isinstance(item, str) else frozenset(str(s) for s in getattr(item, "free_symbols", ()))
+
+
+def with_numbers(item: Any, values: dict[str, float]) -> Any:
+    """An equation with numbers in place of some of its names."""
+    if not isinstance(item, str):
+        return item.subs(values)
+
+    def number(match: re.Match[str]) -> str:
+        value = values.get(match[1] or match[0])
+        return match[0] if value is None else repr(value) if value >= 0 else f"({value!r})"
+
+    return re.sub(r"`([^`]+)`|(?<![\w.])[^\W\d]\w*", number, item)

@@ -25,7 +25,7 @@ CONSTANTS = {"pi": math.pi}
 MAX_LENGTH, MAX_DEPTH, MAX_CHAIN = 200_000, 200, 100  # of one string
 MAX_TOTAL = 4_000_000  # characters in all strings of a law
 
-Variable = tuple[str, int]  # ("y", t) or ("x", j), counted from 0
+Variable = tuple[str, float]  # ("y", t) or ("x", j), counted from 0, or ("number", value)
 Relation = tuple[Sum, str]  # (expression, "=" for expression = 0 or "<=" for expression <= 0)
 
 TOKEN = re.compile(
@@ -127,7 +127,7 @@ class _Reader:
             weight = 1.0 if number is None else float(number)
         except ValueError:
             return False
-        if name not in self.names or not math.isfinite(weight):
+        if self.names.get(name, ("number",))[0] == "number" or not math.isfinite(weight):
             return False
         if self.operators and self.operators[-1] in BINDING:
             self._reduce(lambda top: True)

@@ -2,6 +2,7 @@
 
 from lawful.surrogates.base import HeldOut, Surrogate
 from lawful.surrogates.exact import CholeskyFactor, Factor, SpectralFactor
+from lawful.surrogates.nystrom import NystromRidge
 from lawful.surrogates.pairs.pairwise import PairwiseRidge
 from lawful.surrogates.portfolio import Portfolio
 from lawful.surrogates.primal import PrimalFactor
@@ -13,6 +14,7 @@ __all__ = [
     "Factor",
     "HeldOut",
     "KernelRidge",
+    "NystromRidge",
     "PairwiseRidge",
     "Portfolio",
     "PrimalFactor",

@@ -21,7 +21,7 @@ class Centred(NamedTuple):
     bases: list[np.ndarray] | None
 
 
-def without_base(intercept: Any, tasks: Tasks) -> Centred:
+def without_base(intercept: Any, tasks: Tasks, who: str = "KernelRidge") -> Centred:
     """`intercept`: True or False, which leave the labels as they are, or one number per task."""
     if isinstance(intercept, bool | np.bool_):
         return Centred(tasks, bool(intercept), None)
@@ -32,20 +32,19 @@ def without_base(intercept: Any, tasks: Tasks) -> Centred:
         beta = np.array(np.nan)
     if beta.shape != (len(y),) or not np.all(np.isfinite(beta)):
         raise ValueError(
-            f"KernelRidge(intercept={intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for each "
-            "output"
+            f"{who}(intercept={intercept!r}) will not do; give True, False or {len(y)} finite numbers, one for each output"
         )
-    bases = [_base(z, v, b) for z, v, b in zip(Z, y, beta)]
+    bases = [_base(z, v, b, who) for z, v, b in zip(Z, y, beta)]
     left = tasks.with_labels([v - b for v, b in zip(y, beta)], [z - like(b, z)[None, :] for z, b in zip(Z, bases)])
     return Centred(left, False, bases)
 
 
-def _base(z: Array, y: Array, beta: float) -> np.ndarray:
+def _base(z: Array, y: Array, beta: float, who: str) -> np.ndarray:
     """The encoding of `beta`: constant columns as they are, the labels themselves (last) replaced."""
     columns = to_numpy(z)
     if not (np.all(columns[:, :-1] == columns[:1, :-1]) and np.array_equal(columns[:, -1], to_numpy(y))):
         raise ValueError(
-            "KernelRidge with a fixed intercept needs the labels themselves, as the Square loss gives them; with other "
+            f"{who} with a fixed intercept needs the labels themselves, as the Square loss gives them; with other "
             "losses use intercept=True or False"
         )
     return np.append(columns[0, :-1], beta)

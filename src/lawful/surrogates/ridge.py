@@ -29,6 +29,7 @@ from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
 from lawful.surrogates.parts import Part, mixed_variance, noise_of, noise_shares, predict_together
+from lawful.surrogates.samples import require_room
 from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import best_lam, lam_by_rule
@@ -124,13 +125,8 @@ class KernelRidge(RegressorMixin, Surrogate):
             if lam is None:
                 lam = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
             columns = np.repeat(lam, [self._widths[t] for t in g])
-            part = Part(
-                g,
-                [float(w) for w in weight],
-                np.asarray(lam),
-                factor,
-                factor.solve(xp.concat([Z[t] for t in g], axis=1), columns),
-            )
+            solution = factor.solve(xp.concat([Z[t] for t in g], axis=1), columns)
+            part = Part(g, [float(w) for w in weight], np.asarray(lam), factor, solution)
             part.measure(Y)
             self._parts.append(part)
         self._settle(tasks)
@@ -337,6 +333,7 @@ class KernelRidge(RegressorMixin, Surrogate):
             sample = distinct(tasks.X, to_numpy(tasks.rows[g[0]]), to_numpy(tasks.weights[g[0]]), kernel)
             for t in g:
                 out[t] = sample
+        require_room(out, kernel)
         return out
 
     @property

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of, like, segment_sum, take_rows, to_numpy
+from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, segment_sum, take_rows, to_numpy
+from lawful._memory import require_memory
 from lawful.kernels import Kernel, Precomputed
 
-__all__ = ["Sample", "distinct"]
+__all__ = ["Sample", "distinct", "require_room"]
+
+COPIES = 1.2  # of the kernel matrix that its factorisation in place needs
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,16 @@ def distinct(X: Array, rows: np.ndarray, weights: Array, kernel: Kernel) -> Samp
         points, group = rows[first], group.reshape(-1)
     total = np.bincount(group, weights=w, minlength=points.shape[0])
     return Sample(X, points, group, like(total, X), like(w / total[group], X))
+
+
+def require_room(samples: list[Sample], kernel: Kernel) -> None:
+    """A `MemoryError` before hours of tuning, where the kernel matrix of the largest sample will not fit."""
+    p = max(sample.points.shape[0] for sample in samples)
+    if hasattr(kernel, "features") or not is_numpy_namespace(array_namespace(samples[0].X)):
+        return  # few features need no such matrix, and a device has a memory of its own
+    require_memory(
+        "KernelRidge",
+        COPIES * 8.0 * p * p,
+        f"the kernel matrix of {p} inputs",
+        "NystromRidge() needs no such matrix and learns from any number of rows; or fit on fewer",
+    )

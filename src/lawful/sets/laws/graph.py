@@ -142,8 +142,9 @@ class Graph:
 
     # ------------------------------------------------------------------ from drafts to nodes and back
 
-    def variable(self, kind: str, number: int) -> Sum:
-        return Sum(0.0, {self.node(kind, number): 1.0})
+    def variable(self, kind: str, number: float) -> Sum:
+        """The variable of this kind and number, as a draft; of kind "number", that number."""
+        return self.constant(number) if kind == "number" else Sum(0.0, {self.node(kind, number): 1.0})
 
     def constant(self, value: float) -> Sum:
         return Sum(self.real(value))

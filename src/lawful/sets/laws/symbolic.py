@@ -11,7 +11,7 @@ from lawful.sets.laws.graph import Draft, Graph, LawError, Sum
 NAMES = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign")
 
 
-def from_sympy(item: Any, names: Mapping[str, tuple[str, int]], graph: Graph) -> tuple[Sum, str]:
+def from_sympy(item: Any, names: Mapping[str, tuple[str, float]], graph: Graph) -> tuple[Sum, str]:
     """A sympy relation, or an expression that is to be zero, as (expression, kind)."""
     sympy: Any = sys.modules.get("sympy")
     if isinstance(item, bool) or (sympy and isinstance(item, sympy.logic.boolalg.BooleanAtom)):
@@ -27,7 +27,7 @@ def from_sympy(item: Any, names: Mapping[str, tuple[str, int]], graph: Graph) ->
         raise ValueError(f"Equations: {item} {error}") from error
 
 
-def _relation(sympy: Any, item: Any, names: Mapping[str, tuple[str, int]], graph: Graph) -> tuple[Sum, str]:
+def _relation(sympy: Any, item: Any, names: Mapping[str, tuple[str, float]], graph: Graph) -> tuple[Sum, str]:
     kind = {sympy.Eq: "=", sympy.Le: "<=", sympy.Lt: "<=", sympy.Ge: ">=", sympy.Gt: ">="}.get(type(item))
     if kind is None:
         return _expression(sympy, item, names, graph), "="
@@ -37,7 +37,7 @@ def _relation(sympy: Any, item: Any, names: Mapping[str, tuple[str, int]], graph
     return graph.add(left, right, -1.0), "=" if kind == "=" else "<="
 
 
-def _expression(sympy: Any, expression: Any, names: Mapping[str, tuple[str, int]], graph: Graph) -> Sum:
+def _expression(sympy: Any, expression: Any, names: Mapping[str, tuple[str, float]], graph: Graph) -> Sum:
     """Arguments first, with a stack in place of recursion; equal sub-expressions are read once."""
     functions = {getattr(sympy, name): name.lower() for name in NAMES}
     done: dict[Any, Sum] = {}
@@ -61,7 +61,7 @@ def _leaf(sympy: Any, node: Any) -> bool:
 
 
 def _build(
-    sympy: Any, node: Any, arguments: list[Sum], functions: dict[Any, str], names: Mapping[str, tuple[str, int]], graph: Graph
+    sympy: Any, node: Any, arguments: list[Sum], functions: dict[Any, str], names: Mapping[str, tuple[str, float]], graph: Graph
 ) -> Draft:
     if isinstance(node, sympy.Number | sympy.NumberSymbol) and node.is_finite:
         return graph.constant(float(node))

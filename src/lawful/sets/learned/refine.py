@@ -1,11 +1,8 @@
 """From a support to a law: coefficients by distance, standard errors, and how far the points are.
 
 For a law p = F theta with few terms, the Sampson distance of a point is p / sqrt(g), g = sum_i sigma_i^2 (d_i p)^2; the
-geometric distance is that of its foot point, the nearest point of {p = 0} in units of the noise. Foot points come from
-
-    f <- z - lambda sigma^2 grad p(f),      lambda = (p(f) + grad p(f)' (z - f)) / sum_i sigma_i^2 (d_i p(f))^2,
-
-and theta from Gauss-Newton on the signed distances, whose derivative in theta is F(f) / sqrt(g(f)), with |theta| = 1. Where the
+geometric distance is that of its foot point, the nearest point of {p = 0} in units of the noise (`lawful.sets.feet`), and theta
+comes from Gauss-Newton on the signed distances, whose derivative in theta is F(f) / sqrt(g(f)), with |theta| = 1. Where the
 steps do not converge the Sampson distance stands in. Standard errors are those of the same linear problem.
 """
 
@@ -15,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lawful.sets.feet import feet as nearest
 from lawful.sets.learned.features import Library
 
-FOOT_STEPS, NEWTON_STEPS = 6, 8
+NEWTON_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -74,21 +72,12 @@ def law_at(lib: Library, theta: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, 
 
 def feet(lib: Library, theta: np.ndarray, Z: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Foot points (n, D) and signed distances (n,) in units of the noise."""
-    p, slope = law_at(lib, theta, Z)
-    scaled = slope * sigma**2
-    g = np.maximum(np.sum(slope * scaled, axis=1), 1e-300)
-    first = p / np.sqrt(g)
-    foot, distance, step = Z - (p / g)[:, None] * scaled, first, np.abs(first)
-    for _ in range(FOOT_STEPS):
-        p, slope = law_at(lib, theta, foot)
-        scaled = slope * sigma**2
-        g = np.maximum(np.sum(slope * scaled, axis=1), 1e-300)
-        lam = (p + np.sum(slope * (Z - foot), axis=1)) / g
-        new = lam * np.sqrt(g)
-        step, distance = np.abs(new - distance), new
-        foot = Z - lam[:, None] * scaled
-    good = (step <= 1e-3 * (1 + np.abs(distance))) & (np.abs(distance) <= 1.5 * np.abs(first) + 0.5) & np.isfinite(distance)
-    return np.where(good[:, None], foot, Z), np.where(good, distance, first)
+
+    def law(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p, slope = law_at(lib, theta, c)
+        return p[:, None], slope[:, None, :]
+
+    return nearest(law, Z, np.diag(sigma**2))[:2]
 
 
 def geometric(lib: Library, theta: np.ndarray, Z: np.ndarray, sigma: np.ndarray) -> Fit:

@@ -1,0 +1,381 @@
+"""`NystromRidge` beside what else one would use, and how its cost grows.
+
+    python benchmarks/scale.py --part cpu exact falkon growth [--n 1000000] [--centers 2000] [--seed 1] [--quick]
+    python benchmarks/scale.py --part gpu          (needs a GPU; NumPy, SciPy, scikit-learn and torch are enough)
+
+The problem is generated: states of an arm with seven joints (21 inputs) and the seven torques that belong to them by the
+equations of Lagrange, with 5 % noise (`lawful.datasets.make_arm`). Errors are the mean squared error over the variance of
+each torque, averaged, on 5000 states without noise. Times of one run, in one process; peers are timed in it.
+
+cpu      n rows, M centres: seconds, peak memory, and the rate of the fit as a share of the measured rate of a matrix product;
+         then scikit-learn's Nystroem + Ridge on as many rows as it can hold, with the same centres, kernel and lambda.
+exact    KernelRidge() and NystromRidge() at n = 1000 ... 10,000.
+falkon   Falkon as published (Rudi, Carratino & Rosasco 2017) in plain NumPy: seconds until it has our error within 1 %.
+growth   seconds and memory of fit and predict against n, M and T: fitted exponents, and a picture (--out docs/scale.png).
+gpu      exact ridges of 44,000 rows for 30 lambdas; 1e6 rows on 1e4 centres beside the plain products, in double precision and
+         in TF32; 1e7 rows from host memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def _there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+if not _there("array_api_compat"):  # a machine where nothing can be installed: scikit-learn brings a copy
+    from sklearn.externals import array_api_compat
+
+    sys.modules["array_api_compat"] = array_api_compat
+if not _there("lawful"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from lawful._memory import available_memory, in_words  # noqa: E402
+from lawful.datasets.arm import make_arm  # noqa: E402
+from lawful.kernels import Gaussian  # noqa: E402
+from lawful.surrogates.nystrom import NystromRidge  # noqa: E402
+from lawful.surrogates.path import exact_path  # noqa: E402
+from lawful.surrogates.ridge import KernelRidge  # noqa: E402
+
+PARTS = ["cpu", "exact", "falkon", "growth", "gpu"]
+JOINTS, NOISE, CHUNK = 7, 0.05, 50_000
+
+
+def arm(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """n states and torques, made in parts: the arm's equations take more memory than its states."""
+    X, Y = np.empty((n, 3 * JOINTS)), np.empty((n, JOINTS))
+    for i in range(0, n, CHUNK):
+        size = min(CHUNK, n - i)
+        data = make_arm(size, JOINTS, noise=NOISE, random_state=1000 * seed + i // CHUNK)
+        X[i : i + size], Y[i : i + size] = data.X, data.Y
+    return X, Y
+
+
+class Test:
+    """5000 states without noise."""
+
+    def __init__(self, seed: int) -> None:
+        data = make_arm(5000, JOINTS, random_state=999_983 + seed)
+        self.X, self.Y = data.X, data.Y
+
+    def error(self, predict) -> float:
+        return float(np.mean(((predict(self.X) - self.Y) ** 2).mean(axis=0) / self.Y.var(axis=0)))
+
+
+def timed(function, *args, **kwargs):
+    start = time.perf_counter()
+    found = function(*args, **kwargs)
+    return found, time.perf_counter() - start
+
+
+def product_rate(M: int, rows: int = 4096) -> float:
+    """Operations a second of a plain product (M, rows) (rows, M): the best of five."""
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((rows, M)), rng.standard_normal((rows, M))
+    A.T @ B
+    return 2.0 * rows * M * M / min(timed(np.matmul, A.T, B)[1] for _ in range(5))
+
+
+class Peak:
+    """Peak memory of this process from here on, where Linux lets us start it anew."""
+
+    def __init__(self) -> None:
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+    def bytes(self) -> float:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return float(line.split()[1]) * 1024
+        return float("nan")
+
+
+def work(ridge: NystromRidge, n: int) -> float:
+    """Operations of the sums: kernel values (d + 2 products and an exponential, as 20), pivots, the symmetric product."""
+    M, d, p = ridge.n_centers_, ridge.centers_.shape[1], ridge._engine.found.p
+    return n * (M * (2 * (d + 2) + 20) + 2.0 * p * p + 2.0 * p * (M - p) + M * (M + 1))
+
+
+def cpu(args: argparse.Namespace) -> None:
+    test = Test(args.seed)
+    rate = product_rate(args.centers)
+    print(f"matrix product: {rate / 1e9:.1f} Gflop/s")
+    sizes = [n for n in (10_000, 100_000, 1_000_000) if n < args.n] + [args.n]
+    kernel = None
+    print(f"{'n':>9} {'seconds':>8} {'of it sums':>10} {'peak':>8} {'of product rate':>15} {'plain count':>11} {'error':>9}")
+    for n in sizes:
+        X, Y = arm(n, args.seed)
+        peak = Peak()
+        ridge = NystromRidge(Gaussian() if kernel is None else kernel, n_centers=args.centers, verbose=args.verbose)
+        model, seconds = timed(ridge.fit, X, Y)
+        memory = peak.bytes()
+        kernel = model.kernel_
+        _, sums = timed(model._engine.statistics, model._tasks, None)
+        done = work(model, n) / seconds / rate
+        plain = 2.0 * n * args.centers**2 / seconds / rate
+        error = test.error(model.predict)
+        print(f"{n:>9} {seconds:>8.1f} {sums:>10.1f} {in_words(memory):>8} {done:>14.0%} {plain:>11.0%} {error:>10.6f}")
+    print(f"after: matrix product {product_rate(args.centers) / 1e9:.1f} Gflop/s; p = {model._engine.found.p} pivots")
+    lam = float(np.median(model.lam_))
+    del X, Y
+    n = args.peer_n or int(min(args.n, 0.55 * available_memory() / (8 * args.centers * 2.6)))
+    versus_sklearn(args, n, kernel, lam * args.n / n, test)
+
+
+def versus_sklearn(args: argparse.Namespace, n: int, kernel: Gaussian, lam: float, test: Test) -> None:
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge
+
+    X, Y = arm(n, args.seed)
+    scale = kernel.scales(X.shape[1])
+    features = Nystroem(gamma=1.0, n_components=args.centers, random_state=args.seed)
+    peak = Peak()
+    start = time.perf_counter()
+    ridge = Ridge(alpha=lam * n).fit(features.fit_transform(X / scale), Y)
+    theirs, memory = time.perf_counter() - start, peak.bytes()
+    their_error = test.error(lambda A: ridge.predict(features.transform(A / scale)))
+    centers = features.components_ * scale
+    peak = Peak()
+    model, ours = timed(NystromRidge(kernel, lam=lam, centers=centers).fit, X, Y)
+    print(f"\nn = {n}, the same {args.centers} centres, kernel and lambda = {lam:.1e}")
+    print(f"  scikit-learn Nystroem + Ridge {theirs:8.1f} s  {in_words(memory):>8}  error {their_error:.6f}")
+    print(f"  NystromRidge                  {ours:8.1f} s  {in_words(peak.bytes()):>8}  error {test.error(model.predict):.6f}")
+    print(f"  {theirs / ours:.2f} times as fast")
+
+
+def exact(args: argparse.Namespace) -> None:
+    test = Test(args.seed)
+    X, Y = arm(10_000, args.seed)
+    print(f"{'n':>6} {'exact s':>8} {'error':>9} {'centres s':>9} {'error':>9} {'times as fast':>13} {'error ratio':>11}")
+    for n in (1000, 3000, 5000, 10_000):
+        full, slow = timed(KernelRidge().fit, X[:n], Y[:n])
+        model, fast = timed(NystromRidge(n_centers=min(args.centers, n)).fit, X[:n], Y[:n])
+        a, b = test.error(full.predict), test.error(model.predict)
+        print(f"{n:>6} {slow:>8.1f} {a:>9.6f} {fast:>9.1f} {b:>9.6f} {slow / fast:>13.1f} {b / a:>11.3f}", flush=True)
+        if n == 10_000:
+            same = KernelRidge(model.kernel_, lam=float(np.median(model.lam_))).fit(X, Y)
+            print(f"       exact with the kernel and the lambda of the centres: error {test.error(same.predict):.6f}")
+
+
+def falkon(args: argparse.Namespace) -> None:
+    n = 20_000 if args.quick else 100_000
+    test = Test(args.seed)
+    X, Y = arm(n, args.seed)
+    first = NystromRidge(Gaussian(), n_centers=args.centers).fit(X[:10_000], Y[:10_000])
+    kernel, lam = first.kernel_, float(np.median(first.lam_)) * 10_000 / n
+    for solver in ("direct", "cg"):
+        model, seconds = timed(NystromRidge(kernel, lam=lam, n_centers=args.centers, solver=solver, tol=1e-5).fit, X, Y)
+        error = test.error(model.predict)
+        print(f"NystromRidge, {solver:6} {seconds:7.1f} s  error {error:.6f}  ({model.n_iter_} iterations)", flush=True)
+        aim = error if solver == "direct" else aim  # noqa: F821
+    plain_falkon(X, Y, model.centers_, kernel, lam, test, 1.01 * aim)
+
+
+def plain_falkon(X, Y, C, kernel, lam, test, aim, block: int = 4096, most: int = 100) -> None:
+    """The algorithm as printed: T = chol(K_MM), A = chol(T T' / M + lambda I), conjugate gradients on B' H B."""
+    from scipy.linalg import cholesky, solve_triangular
+
+    (n, M), mean = (len(X), len(C)), Y.mean(axis=0)
+    scale = kernel.scales(X.shape[1])
+    V = C / scale
+
+    def values(A):
+        U = A / scale
+        q = (U**2).sum(axis=1)[:, None] + (V**2).sum(axis=1)[None, :] - 2 * U @ V.T
+        return np.exp(-np.maximum(q, 0, out=q), out=q)
+
+    spent, start = 0.0, time.perf_counter()
+    T = cholesky(values(C) + 1e-12 * M * np.eye(M))
+    A = cholesky(T @ T.T / M + lam * np.eye(M))
+
+    def down(u):
+        return solve_triangular(T, solve_triangular(A, u))
+
+    def up(v):
+        return solve_triangular(A, solve_triangular(T, v, trans=1), trans=1)
+
+    def knm(u, extra=None):
+        out = np.zeros((M, Y.shape[1]))
+        for i in range(0, n, block):
+            K = values(X[i : i + block])
+            out += K.T @ ((K @ u if u is not None else 0) + (extra[i : i + block] if extra is not None else 0))
+        return out
+
+    r = up(knm(None, (Y - mean) / n))
+    beta = np.zeros_like(r)
+    p, rs = r, (r * r).sum(axis=0)
+    for step in range(1, most + 1):  # noqa: B007
+        q = down(p)
+        w = up(knm(q) / n) + lam * solve_triangular(A, solve_triangular(A, p), trans=1)
+        a = rs / (p * w).sum(axis=0)
+        beta, r = beta + a * p, r - a * w
+        new = (r * r).sum(axis=0)
+        p, rs = r + new / rs * p, new
+        spent += time.perf_counter() - start
+        error = test.error(lambda B: values(B) @ down(beta) + mean)  # noqa: B023
+        if error <= aim:
+            break
+        start = time.perf_counter()
+    print(
+        f"Falkon, plain NumPy  {spent:7.1f} s  error {error:.6f}  ({step} iterations"
+        f"{'' if error <= aim else ', not there yet'})"
+    )
+
+
+def growth(args: argparse.Namespace) -> None:
+    cut = 2 if args.quick else 1
+    plans = {
+        "n": ([10_000 // cut, 20_000 // cut, 40_000 // cut, 80_000 // cut, 160_000 // cut], lambda v: (v, 1000, 7)),
+        "M": ([250, 500, 1000, 2000, 4000][: 5 - cut + 1], lambda v: (20_000, v, 7)),
+        "T": ([1, 4, 16, 64], lambda v: (20_000, 1000, v)),
+        "T with gaps": ([1, 2, 4, 8], lambda v: (20_000, 1000, v)),
+    }
+    rows = {}
+    for name, (sizes, shape) in plans.items():
+        for size in sizes:
+            n, M, T = shape(size)
+            X, Y = arm(n, args.seed)
+            Y = np.tile(Y, (1, -(-T // JOINTS)))[:, :T]
+            if "gaps" in name:
+                Y = np.where(np.random.default_rng(0).uniform(size=Y.shape) < 0.3, np.nan, Y)
+            model = None  # the last one's memory is free again
+            before, peak = _resident(), Peak()
+            model, fit = timed(NystromRidge(Gaussian(8.0 * X.std(axis=0)), lam=1e-7, n_centers=M).fit, X, Y)
+            memory = peak.bytes() - before
+            _, predict = timed(model.predict, X)
+            rows.setdefault(name, []).append((size, fit, predict, memory))
+            print(
+                f"{name:>12} = {size:>7}: fit {fit:7.2f} s, predict {predict:6.2f} s, memory {in_words(max(memory, 0)):>8}",
+                flush=True,
+            )
+    for name, found in rows.items():
+        table = np.array(found)[1:]  # the smallest is all overhead
+        slopes = [np.polyfit(np.log(table[:, 0]), np.log(np.maximum(table[:, j], 1e-9)), 1)[0] for j in (1, 2, 3)]
+        print(f"exponent in {name}: fit {slopes[0]:.2f}, predict {slopes[1]:.2f}, memory {slopes[2]:.2f}")
+    picture(rows, args.out)
+
+
+def _resident() -> float:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmRSS:"):
+            return float(line.split()[1]) * 1024
+    return 0.0
+
+
+def picture(rows: dict, path: str | None) -> None:
+    if path is None:
+        return
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+    for axis, title, j, unit in zip(axes, ("fit", "predict", "memory of the fit"), (1, 2, 3), ("seconds", "seconds", "GB")):
+        for name, found in rows.items():
+            table = np.array(found)
+            axis.loglog(table[:, 0], table[:, j] / (1e9 if j == 3 else 1), "o-", label=name, ms=3, lw=1)
+        axis.set(title=title, xlabel="size", ylabel=unit)
+    axes[0].legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+    print(f"picture: {path}")
+
+
+def gpu(args: argparse.Namespace) -> None:
+    import torch
+
+    device = args.device
+    sync = torch.cuda.synchronize if device.startswith("cuda") else (lambda: None)
+
+    def clocked(function):
+        sync()
+        start = time.perf_counter()
+        found = function()
+        sync()
+        return found, time.perf_counter() - start
+
+    small = args.quick
+    test = Test(args.seed)
+    n, M = (3000, 500) if small else (44_000, 10_000)
+    X, Y = arm(n, args.seed)
+    spread = X.std(axis=0)
+    kernel = Gaussian(8.0 * spread)
+    lams = 10.0 ** np.linspace(-10, -3, 30)
+    exact_path(kernel, X[:500], Y[:500], lams[-1:], device=device)  # libraries are loaded
+    (coef, beta), seconds = clocked(lambda: exact_path(kernel, X, Y, lams, device=device))
+    errors = [test.error(lambda A: kernel(A, X) @ coef[l] + beta[l]) for l in (0, 10, 20, 29)]  # noqa: B023
+    print(
+        f"exact ridge, n = {n}, float64, 30 lambdas: {seconds:.1f} s; errors of four of them {np.round(errors, 6)}", flush=True
+    )
+    big = 20_000 if small else 1_000_000
+    X, Y = arm(big, args.seed)
+    for dtype in ("float64", "tf32"):
+        products = plain_products(torch, device, big, M, dtype, clocked)
+        NystromRidge(kernel, lam=1e-5, n_centers=300, device=device, dtype=dtype).fit(X[:5000], Y[:5000])
+        ridge = NystromRidge(kernel, lam=1e-9, n_centers=M, device=device, dtype=dtype, tol=1e-5, max_iter=40)
+        model, seconds = clocked(lambda: ridge.fit(X, Y))  # noqa: B023
+        print(
+            f"Nystrom, n = {big}, M = {M}, {dtype}: {seconds:.2f} s; plain products {products:.2f} s, {seconds / products:.2f} "
+            f"times; error {test.error(model.predict):.6f}, {model.n_iter_} iterations, p = {model._engine.found.p}",
+            flush=True,
+        )
+    huge = 50_000 if small else args.huge
+    (X, Y), made = timed(arm, huge, args.seed)
+    model, seconds = clocked(lambda: NystromRidge(kernel, lam=1e-9, n_centers=M, device=device).fit(X, Y))
+    _, predicted = clocked(lambda: model.predict(X[:big]))
+    print(
+        f"Nystrom, n = {huge} from the host, M = {M}: {seconds:.1f} s; error {test.error(model.predict):.6f} "
+        f"(made in {made:.0f} s)"
+    )
+    print(f"predict of {big} rows: {predicted:.2f} s")
+
+
+def plain_products(torch, device: str, n: int, M: int, dtype: str, clocked) -> float:
+    """Seconds of the products A' A of blocks with n rows in all, nothing else."""
+    rows = min(n, 20_000)
+    kind = torch.float64 if dtype == "float64" else torch.float32
+    A, S = torch.randn(rows, M, device=device, dtype=kind), torch.zeros(M, M, device=device, dtype=kind)
+    before, torch.backends.cuda.matmul.allow_tf32 = torch.backends.cuda.matmul.allow_tf32, dtype == "tf32"
+
+    def run():
+        for _ in range(n // rows):
+            S.addmm_(A.T, A)
+
+    S.addmm_(A.T, A)
+    seconds = clocked(run)[1]
+    torch.backends.cuda.matmul.allow_tf32 = before
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS[:4])
+    parser.add_argument("--n", type=int, default=1_000_000)
+    parser.add_argument("--centers", type=int, default=2000)
+    parser.add_argument("--peer-n", type=int, default=None, help="rows for scikit-learn; by default as many as it can hold")
+    parser.add_argument("--huge", type=int, default=10_000_000, help="rows of the last fit on the GPU")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", default=None, help="where the picture of the growth goes")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--verbose", action="store_true")
+    args = parser.parse_args()
+    for part in args.part:
+        print(f"\n--- {part}", flush=True)
+        {"cpu": cpu, "exact": exact, "falkon": falkon, "growth": growth, "gpu": gpu}[part](args)
+
+
+if __name__ == "__main__":
+    main()

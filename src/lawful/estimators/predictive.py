@@ -1,0 +1,57 @@
+r"""The Gaussian prediction at x before the law: N(w(x), S(x)), as the objective F_x(c) = (c - w)' S^-1 (c - w).
+
+w(x) is the unconstrained prediction, and S(x) = D R D: D = diag(std(x)), the standard deviations of a new observation as far as
+the regression knows them at x (`decode(X).std`; else its out-of-sample errors, the same everywhere), and R the correlation of
+the output metric of `Square`, where that is a matrix that was estimated. A metric that the user gave is taken at its word: it
+*is* S^-1. Minimised over C(x), F_x is a decode objective that follows the predictive variance at x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lawful._array import to_numpy
+from lawful.losses.quadratic import Quadratic, QuadraticForm
+from lawful.tasks import read_inputs, rows_of
+
+__all__ = ["predictive"]
+
+LEAST = 1e-9  # of the largest standard deviation of an output: no prediction is more certain than this
+
+
+def predictive(model: Any, X: Any) -> tuple[np.ndarray, Any]:
+    """X as floats, and F_x of its rows, by a fitted `ConstrainedRegressor`."""
+    X, given = read_inputs(model, X, model.surrogate_)
+    centers, spreads = [], []
+    for batch in model._batches(len(X)):
+        rows = rows_of(given, batch)
+        centers.append(np.asarray(to_numpy(model._objective(rows).center), dtype=float))
+        spreads.append(_std(model, rows))
+    T = model.n_outputs_
+    w = np.concatenate(centers) if centers else np.zeros((0, T))
+    std = np.concatenate(spreads) if spreads else np.zeros((0, T))
+    metric = getattr(model.loss_, "metric_", None)
+    if metric is not None and not isinstance(model.loss_.metric, str):
+        return X, QuadraticForm(metric, w) if metric.ndim == 2 else Quadratic.around(w, np.broadcast_to(metric, w.shape))
+    if metric is None or metric.ndim == 1 or T == 1:
+        return X, Quadratic.around(w, 1 / std**2)
+    S = np.linalg.inv(metric)
+    size = np.sqrt(np.diagonal(S))
+    R = np.linalg.inv(S / np.outer(size, size))
+    return X, QuadraticForm((R + R.T) / 2 / (std[:, :, None] * std[:, None, :]), w)
+
+
+def _std(model: Any, given: Any) -> np.ndarray:
+    """(m, T) standard deviations of new observations, above 0."""
+    surrogate = model.surrogate_
+    error = np.array([np.sqrt(np.mean(np.asarray(to_numpy(r)) ** 2)) for r in surrogate.residuals()])
+    if hasattr(surrogate, "std"):
+        std = np.asarray(to_numpy(surrogate.std(given)), dtype=float)
+    elif hasattr(surrogate, "variance"):
+        std = np.sqrt(np.asarray(to_numpy(surrogate.variance(given)), dtype=float)) * error
+    else:
+        std = np.broadcast_to(error, (given.shape[0], len(error)))
+    least = LEAST * np.maximum(error, np.max(std, axis=0, initial=0.0))
+    return np.maximum(np.where(np.isfinite(std), std, error), np.where(least > 0, least, 1e-12))

@@ -1,0 +1,101 @@
+"""Parts that are neither few assignments nor like a tree: a search for each row, which proves its answer or says how far it is.
+
+Rows whose labels, each at its cheapest value, obey the part need no search. Equal rows are searched once. Branch and bound
+(`_branch`) repairs the others, which is quick where predictions violate little; rows on which it gives up go to integer
+programming (`linear`), which stops after `time_limit` seconds with a lower bound.
+
+Marginals over such a part are means over random assignments: with logistic noise on its log-odds, the best assignment of a
+row is drawn from a distribution on the assignments that obey ("perturb and MAP"), which is the right one where nothing binds
+and an approximation elsewhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lawful.sets.logic.linear import Linear
+from lawful.sets.logic.parts import Part
+from lawful.sets.logic.table import holds
+
+__all__ = ["Search"]
+
+NODES = 20_000  # of branch and bound, a row
+DRAWS, SEED = 100, 0  # random assignments a row, for marginals
+
+
+class Search:
+    """`best` of a part with a gap for each row; `sums` are approximate."""
+
+    exact, size = False, 0
+
+    def __init__(self, part: Part, time_limit: float = 10.0, nodes: int = NODES) -> None:
+        self.part, self.linear, self.time_limit, self.nodes = part, Linear(part), time_limit, nodes
+        node = self.linear.literal >> 1
+        self._row = np.repeat(np.arange(len(self.linear.bound)), np.diff(self.linear.start))
+        self._place = np.argsort(node, kind="stable")
+        self._occurs = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=self.linear.n))])
+        self._some: np.ndarray | None = None
+        self._decided = False
+
+    def any(self) -> np.ndarray | None:
+        """(n,) one assignment, None where there is none."""
+        if not self._decided:
+            values = np.zeros((1, self.part.n), bool)
+            found, paid, proven = self._branch(values, np.zeros(values.shape))
+            if np.isfinite(paid[0]) or proven[0]:
+                self._some = found[0] if np.isfinite(paid[0]) else None
+            else:
+                outcome = self.linear.minimise(np.zeros(self.part.n), self.time_limit)
+                if outcome.values is None and not outcome.proven:
+                    raise ValueError(
+                        f"Logic: no assignment of {self.part.n} labels that hang together was found in {self.time_limit:g} s, "
+                        "and none was ruled out; give more time_limit, or fewer formulas"
+                    )
+                self._some = outcome.values
+            self._decided = True
+        return self._some
+
+    def _branch(self, values: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from lawful.sets.logic._branch import search_rows
+
+        L, m = self.linear, len(values)
+        start = np.zeros((m, L.n), np.int64)
+        start[:, : self.part.n] = values
+        for i, (lo, hi, literals) in enumerate(self.part.gates):
+            number = sum(start[:, lit >> 1] ^ (lit & 1) for lit in literals)
+            start[:, self.part.n + i] = (lo <= number) & (number <= hi)
+        price = np.zeros((m, L.n))
+        price[:, : self.part.n] = prices
+        out, paid, proven = np.empty_like(start), np.empty(m), np.zeros(m, bool)
+        index = (L.start, L.literal, L.weight, L.bound, self._row, self._occurs, self._place)
+        search_rows(*index, start, price, self.nodes, out, paid, proven)
+        return out[:, : self.part.n].astype(bool), paid, proven
+
+    def best(self, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For costs (m, n) of being true: assignments (m, n), margins (m,), not known, and gaps (m,), 0 where proven."""
+        found, gap = costs < 0, np.zeros(len(costs))
+        open_rows = np.flatnonzero(~holds(self.part, self.part.asserted, found))
+        if len(open_rows):
+            distinct, which = np.unique(costs[open_rows], axis=0, return_inverse=True)
+            values, gaps = self._repair(distinct)
+            found[open_rows], gap[open_rows] = values[which.ravel()], gaps[which.ravel()]
+        return found, np.full(len(costs), np.inf), gap
+
+    def _repair(self, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, paid, proven = self._branch(costs < 0, np.abs(costs))
+        gaps = np.zeros(len(costs))
+        for i in np.flatnonzero(~proven):
+            least = np.minimum(costs[i], 0.0).sum()
+            outcome = self.linear.minimise(costs[i], self.time_limit)
+            options = [values[i]] if np.isfinite(paid[i]) else []
+            options += [outcome.values] if outcome.values is not None else []
+            options = [v for v in options if holds(self.part, self.part.asserted, v[None])[0]] or [self.any()]
+            values[i] = min(options, key=lambda v: float(costs[i] @ v))
+            gaps[i] = 0.0 if outcome.proven else max(float(costs[i] @ values[i]) - max(outcome.bound, least), 0.0)
+        return values, gaps
+
+    def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) NaN, as the sum is not known, and (m, n) how often each label is true among `DRAWS` random assignments."""
+        rng = np.random.default_rng(SEED)
+        noise = rng.logistic(size=(DRAWS, 1, self.part.n))  # the same for every row: a row's answer is its own affair
+        return np.full(len(logits), np.nan), np.mean([self.best(-(logits + one))[0] for one in noise], axis=0)

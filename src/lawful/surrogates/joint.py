@@ -1,0 +1,64 @@
+r"""Linear log-odds of all labels, learned together under a logic.
+
+Classifiers that are fitted label by label know P(c_t | x) each, and the logic is counted twice when it is then put on top: what
+the labels share is in every one of them. Together they are the conditional random field
+
+    log P(c | x) = sum_t s_t(x) c_t - log Z(s(x)),      Z(s) = sum over c that obey of exp(sum_t s_t c_t),
+
+whose likelihood is concave in the coefficients, with the marginals of `law.sums` in its slope. Its maximum near the
+coefficients W0 of separate fits (`strength` times half the squared distance is taken off) is what `refine` returns. Labels
+that are not known are summed over: of a row with gaps the likelihood is Z with the known labels held, over Z.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+__all__ = ["refine"]
+
+HELD = 1e4  # log-odds of a label that is known
+MAX_ITER = 50
+CELLS = 2**24  # rows times sums: so many rows are used
+FREE = 1e-3  # the strength for intercepts
+
+
+def refine(W0: np.ndarray, U: np.ndarray, Y: np.ndarray, weights: np.ndarray, law: Any, strength: float) -> np.ndarray:
+    """Coefficients (T, d + 1), intercept last, from those of separate fits; U (n, d), Y (n, T) with NaN, weights (n,).
+
+    Rows whose labels contradict the logic say nothing about it and are left out.
+    """
+    rows = np.flatnonzero(weights > 0)
+    known = np.isfinite(Y)
+    held = np.where(known, HELD * (2 * np.nan_to_num(Y) - 1), 0.0)
+    offset = HELD * np.where(known, np.nan_to_num(Y), 0.0).sum(axis=1)
+    possible = law.sums(held[rows])[0] - offset[rows] > -HELD / 2
+    rows = rows[possible]
+    most = max(1, CELLS // law.size_)
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:most])
+    if not len(rows):
+        return W0
+    Z = np.hstack([U[rows], np.ones((len(rows), 1))])
+    Y, held, offset, w = np.nan_to_num(Y[rows]), held[rows], offset[rows], weights[rows]
+    gaps = np.flatnonzero(~known[rows].all(axis=1))
+    price = np.full(W0.shape[1], strength)
+    price[-1] = FREE
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        W = flat.reshape(W0.shape)
+        s = Z @ W.T
+        total, q = law.sums(s)
+        seen, expected = (s * Y).sum(axis=1), Y
+        if len(gaps):
+            expected = Y.copy()
+            inside, expected[gaps] = law.sums(s[gaps] + held[gaps])
+            seen[gaps] = inside - offset[gaps]
+        away = W - W0
+        slope = ((q - expected) * w[:, None]).T @ Z + price * away
+        return float(w @ (total - seen) + 0.5 * (price * away**2).sum()), slope.ravel()
+
+    found = minimize(loss, W0.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITER})
+    return np.asarray(found.x).reshape(W0.shape) if np.isfinite(found.x).all() else W0
