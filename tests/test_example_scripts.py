@@ -39,7 +39,55 @@ def test_power_flow():
     assert r["lawful violation"] <= 1e-8
     assert r["free violation"] > 1e-2
     assert (r["lawful"] < r["free"]).all()  # magnitudes, angles, active and reactive powers
+    assert r["newton violation"] > 1e-2  # the junction, at which the prediction has power
+    assert r["lawful"][1] < r["newton"][1] and r["lawful"][2] < r["newton"][2]
     assert (r["lawful"][:2] < 0.6 * r["free"][:2]).all()
+
+
+def lawful_and_better(errors, ours, *others, within=1.0):
+    """Our last way obeys the law, is better than no law, and not worse than the usual tools."""
+    assert errors[ours][1] <= 1e-8
+    free, *_ = errors.values()
+    assert free[1] > 1e-3 and errors[ours][0] < free[0]
+    for other in others:
+        assert errors[ours][0] <= within * errors[other][0], other
+
+
+def test_reconciliation():
+    r = script("reconciliation").run()
+    assert r["largest difference to that MinT"][0] <= 1e-8
+    lawful_and_better(r, "lawful: Hierarchy, residual_full", "bottom-up", "MinT, ols", "MinT, shrink", within=1.0 + 1e-9)
+    lawful_and_better(r, "lawful: Hierarchy, auto (the default)", "MinT, shrink")
+
+
+def test_quantiles():
+    r = script("quantiles").run()
+    lawful_and_better(r, "lawful: Monotone, in the metric of a sample", "sorted", within=1.02)
+
+
+def test_compositions():
+    r = script("compositions").run()
+    lawful_and_better(r, "lawful: Simplex", "log-ratios, 0.1 for 0", "log-ratios, 0.01 for 0", "log-ratios, 0.001 for 0")
+
+
+def test_correlations():
+    r = script("correlations").run()
+    lawful_and_better(r, "lawful: in the metric of the sample", "clipped and scaled", "lawful: nearest (Higham's)")
+
+
+def test_margins():
+    r = script("margins").run()
+    lawful_and_better(r, "lawful: Margins, in the metric of the sample", "raking")
+
+
+def test_network_flow():
+    r = script("network_flow").run()
+    lawful_and_better(r, "lawful: Flow", "reconciled by least squares", "reconciled and clipped")
+
+
+def test_orientations():
+    r = script("orientations").run()
+    lawful_and_better(r, "lawful: UnitQuaternions", "four numbers, signs turned to one side")
 
 
 def test_flow_sheet():

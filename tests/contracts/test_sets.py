@@ -16,16 +16,23 @@ from sklearn.base import clone
 from lawful._array import to_numpy
 from lawful.sets.algebra import Intersection, Product, Union
 from lawful.sets.cloud import PointCloud
+from lawful.sets.correlations import CorrelationMatrices
 from lawful.sets.elementary import Affine, Box, Reals
+from lawful.sets.hierarchy import Hierarchy
 from lawful.sets.learned.density import KernelSet
 from lawful.sets.learned.tangent import LocalTangent
 from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
+from lawful.sets.polyhedra import Flow, Margins
+from lawful.sets.poses import SE3, UnitQuaternions
 from lawful.sets.round import Ball, Ellipsoid, Sphere
+from lawful.sets.shapes import ConvexShape, Monotone
 from lawful.sets.simplex import Simplex
 
 CLOUD = np.random.default_rng(7).standard_normal((40, 3))
 A2 = [[1.0, 2.0, -1.0, 0.5], [0.0, 1.0, 1.0, 1.0]]
+SUMS = [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+DIAMOND = [("s", "a"), ("s", "b"), ("a", "b"), ("a", "t"), ("b", "t")]
 
 SETS = {
     "reals": (Reals(), 3),
@@ -52,6 +59,21 @@ SETS = {
     "stiefel": (Stiefel(4, 2), 8),
     "psd": (PositiveSemidefinite(), 9),
     "psd packed": (PositiveSemidefinite(packed=True, floor=0.1), 6),
+    "correlations": (CorrelationMatrices(3), 9),
+    "correlations packed": (CorrelationMatrices(packed=True, floor=0.1), 6),
+    "hierarchy": (Hierarchy(SUMS), 5),
+    "nonnegative hierarchy": (Hierarchy(SUMS, nonnegative=True), 5),
+    "hierarchy without bottom": (Hierarchy([[1, 1, 1], [1, 1, 0], [0, 1, 1], [1, 2, 1]]), 4),
+    "monotone": (Monotone(), 4),
+    "falling": (Monotone(increasing=False, gap=0.5), 4),
+    "convex shape": (ConvexShape([0.0, 1.0, 3.0, 4.0, 4.5, 5.0]), 6),
+    "concave shape": (ConvexShape(concave=True), 6),
+    "margins": (Margins((2, 3), [0.4, 0.6], [0.2, 0.3, 0.5]), 6),
+    "row margins": (Margins((2, 2), row_sums=[1.0, 0.0]), 4),
+    "flow": (Flow(DIAMOND, {"s": 2.0, "t": -2.0}, [1.5, 1.5, 1.0, 2.0, 2.0]), 5),
+    "open flow": (Flow(DIAMOND, {"s": None, "t": None}, 3.0, -1.0), 5),
+    "quaternions": (UnitQuaternions(), 10),
+    "poses": (SE3(), 12),
     "cloud": (PointCloud(CLOUD), 3),
     "surface of a cloud": (LocalTangent(CLOUD, dimension=2, neighbours=10), 3),
     "density of a cloud": (KernelSet(CLOUD), 3),
@@ -65,6 +87,7 @@ SETS = {
     "intersection": (Intersection([PointCloud(CLOUD), Box(-1.0, np.inf)]), 3),
 }
 UNBOUNDED = {"reals", "orthant", "half box", "affine", "affine2", "affine redundant", "product", "product of affine"}
+UNBOUNDED |= {"hierarchy", "hierarchy without bottom", "poses"}
 
 
 def fitted(name):
@@ -362,6 +385,26 @@ def test_is_a_scikit_learn_estimator(name):
         (Stiefel(3, 2), 5, "6 outputs.*5 columns"),
         (PositiveSemidefinite(), 3, "1 outputs.*3 columns"),
         (PositiveSemidefinite(packed=True), 4, "3 outputs.*4 columns"),
+        (CorrelationMatrices(), 3, "1 outputs.*3 columns"),
+        (CorrelationMatrices(packed=True), 4, "3 outputs.*4 columns"),
+        (CorrelationMatrices(floor=1.0), 4, "floor must lie"),
+        (Hierarchy([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), 4, "3 outputs.*4 columns"),
+        (Hierarchy(np.eye(2)), 2, "no output is a sum"),
+        (Hierarchy([1.0, 2.0]), 2, "will not do"),
+        (Monotone(gap=-1.0), 2, "gap must be"),
+        (ConvexShape([0.0, 2.0, 1.0]), 3, "growing"),
+        (ConvexShape(), 2, "three at least"),
+        (Margins((2, 2), [1.0, 1.0], [1.0, 2.0]), 4, "empty set"),
+        (Margins((2, 2), [1.0, -1.0]), 4, "none below 0"),
+        (Margins((2, 2)), 4, "neither"),
+        (Margins((2, 2), [1.0, 1.0]), 3, "4 outputs.*3 columns"),
+        (Flow([("a", "b")], {"a": 1.0}), 1, "empty set"),
+        (Flow([("a", "b")], {"a": 2.0, "b": -2.0}, capacity=1.0), 1, "empty set"),
+        (Flow([("a", "b")], {"c": 1.0}), 1, "no edge touches"),
+        (Flow([("a", "b")], lower=2.0, capacity=1.0), 1, "exceeds capacity"),
+        (Flow([("a", "a")]), 1, "end where they begin"),
+        (UnitQuaternions(), 4, "10 outputs.*4 columns"),
+        (SE3(), 7, "12 outputs.*7 columns"),
         (PointCloud([[1.0, np.nan]]), 2, "NaN"),
         (PointCloud([[1.0, 2.0]]), 3, "2 outputs.*3 columns"),
         (PointCloud(np.empty((0, 2))), 2, "empty set"),

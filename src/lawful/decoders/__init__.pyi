@@ -14,7 +14,7 @@ from lawful.decoders.paths import relaxation_path
 from lawful.decoders.points import project
 from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
-from lawful.decoders.projection import FormProjection, Projection
+from lawful.decoders.projection import ConvexProjection, FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 from lawful.decoders.sequence import decode_sequence
 
@@ -29,6 +29,7 @@ __all__ = [
     "Assignments",
     "Conic",
     "ConvexDescent",
+    "ConvexProjection",
     "Coordinate",
     "Decoder",
     "Decoding",

@@ -16,13 +16,14 @@ from lawful.decoders.enumeration import Enumeration
 from lawful.decoders.newton import Newton
 from lawful.decoders.polyhedral import Polyhedral
 from lawful.decoders.posterior import Posterior, Wiener
-from lawful.decoders.projection import FormProjection, Projection
+from lawful.decoders.projection import ConvexProjection, FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 
 COMPOSED: tuple[Decoder, ...] = (Penalty(), Inflation(), Blocks(), BestMember())
 SIMPLE: tuple[Decoder, ...] = (
     Assignments(),
     Projection(),
+    ConvexProjection(),
     FormProjection(),
     Polyhedral(),
     LawBlocks(),

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from lawful._array import array_namespace, is_foreign, like, to_numpy
 from lawful.decoders.base import Decoding
 from lawful.decoders.dispatch import decode
-from lawful.losses.quadratic import Quadratic
+from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.base import ConstraintSet
 from lawful.sets.equations import Equations
 from lawful.sets.names import highest_input
@@ -20,9 +20,16 @@ LARGEST = 1e100
 
 
 def project(
-    points: Any, constraint: ConstraintSet, weights: Any = None, X: Any = None, certificate: bool = False
+    points: Any,
+    constraint: ConstraintSet,
+    weights: Any = None,
+    X: Any = None,
+    certificate: bool = False,
+    metric: Any = None,
 ) -> np.ndarray | Decoding:
     """The point of `constraint` nearest to each row of `points` (m, T), in the metric sum_t weights_t (c_t - p_t)^2.
+
+    Or, with `metric` Q, in (c - p)' Q (c - p): the inverse of a covariance of errors makes it generalised least squares.
 
     Parameters
     ----------
@@ -31,6 +38,7 @@ def project(
         One that was already fitted to T outputs is used as it is, unless `points` has column names of its own.
     weights : (T,) or (m, T) positive array, optional
     X : (m, d) array, when the constraint depends on inputs
+    metric : (T, T) or (m, T, T) symmetric positive definite array, optional, instead of weights
     certificate : return the whole `Decoding` (residual, status, margin, ...) instead of the points
 
     >>> from lawful import Sphere, project
@@ -69,8 +77,24 @@ def project(
         C = _kept(constraint, here, X, frame_names) or clone(constraint).fit(here, inputs, outputs=frame_names, inputs=names)
     if X is not None:
         C = C.at(like(X, p))
-    d = decode(Quadratic.around(p, a), C)
+    F = Quadratic.around(p, a) if metric is None else QuadraticForm(like(_checked(metric, a, tuple(p.shape)), p), p)
+    d = decode(F, C)
     return d if certificate else d.c
+
+
+def _checked(metric: Any, weights: Any, shape: tuple[int, int]) -> np.ndarray:
+    """A full metric, symmetric and positive definite."""
+    Q = np.asarray(metric, dtype=float)
+    if weights is not None:
+        raise ValueError("project: weights and metric are two ways to say one thing; give one of them")
+    if Q.shape not in ((shape[1],) * 2, (shape[0], shape[1], shape[1])) or not np.isfinite(Q).all():
+        raise ValueError(f"project: metric of shape {Q.shape} will not do; give a finite ({shape[1]}, {shape[1]}) matrix")
+    unit = np.sqrt(np.abs(np.diagonal(Q, axis1=-2, axis2=-1)))
+    unit = np.where(unit > 0, unit, 1.0)
+    free = Q / (unit[..., :, None] * unit[..., None, :])
+    if not np.allclose(free, np.swapaxes(free, -1, -2), atol=1e-10) or not (np.linalg.eigvalsh(free) > 0).all():
+        raise ValueError("project: metric must be symmetric and positive definite; the inverse of a covariance is")
+    return (Q + np.swapaxes(Q, -1, -2)) / 2
 
 
 def _kept(constraint: ConstraintSet, p: np.ndarray, X: Any, outputs: list[str] | None) -> ConstraintSet | None:

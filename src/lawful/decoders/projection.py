@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lawful._array import array_namespace
 from lawful.decoders.base import Decode, Decoder, Decoding, finish
 
 
@@ -15,6 +16,21 @@ class Projection(Decoder):
 
     def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
         return finish(F, C, F.over(C))
+
+
+class ConvexProjection(Projection):
+    """The same by `C.project_convex(b, a)`, for sets whose closed form needs positive weights."""
+
+    needs_set = ("project_convex",)
+
+    def missing(self, F: Any, C: Any) -> list[str]:
+        lacks = super().missing(F, C)
+        if not lacks and not bool(array_namespace(F.a).all(F.a > 0)):
+            lacks.append("positive weights")
+        return lacks
+
+    def solve(self, F: Any, C: Any, decode: Decode) -> Decoding:
+        return finish(F, C, C.project_convex(F.b, F.a))
 
 
 class FormProjection(Projection):

@@ -18,6 +18,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.surrogates.encoders": ("Levels", "Numbers"),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
+        *("ConvexShape", "CorrelationMatrices", "Flow", "Hierarchy", "Margins", "Monotone", "SE3", "UnitQuaternions"),
         *("KernelSet", "LearnedEquations", "LocalTangent", "Logic"),
         *("PositiveSemidefinite", "Product", "Rankings", "Reals", "Rotations", "Simplex", "Sphere", "Stiefel", "Union"),
     ),
@@ -26,18 +27,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.losses": ("Absolute", "Hinge", "Huber", "Logistic", "Mixed", "Pinball", "Square", "ZeroOne"),
     "lawful.kernels": ("Additive", "Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed", "Trend"),
     "lawful.decoders": (
-        *(
-            "ArcSet",
-            "Assignments",
-            "Conic",
-            "ConvexDescent",
-            "Coordinate",
-            "Enumeration",
-            "FormProjection",
-            "Newton",
-            "Polyhedral",
-        ),
-        *("Posterior", "Projection", "Riemannian", "Wiener"),
+        *("ArcSet", "Assignments", "Conic", "ConvexDescent", "ConvexProjection", "Coordinate", "Enumeration"),
+        *("FormProjection", "Newton", "Polyhedral", "Posterior", "Projection", "Riemannian", "Wiener"),
     ),
     # the parts of a fitted ranker
     "lawful.surrogates.pairs.factorisation": ("AveragedFactorization", "ItemBias", "MatrixFactorization", "Popularity"),

@@ -15,6 +15,7 @@ Every set offers
 and, where mathematics has it, any of these capabilities, which the decoders ask for by name:
 
 * `project(b, a)`: argmin over C of sum_t a_t c_t^2 - 2 b_t c_t, row by row, *any sign of a* (exact);
+  `project_convex(b, a)`: the same for positive a only;
 * `project_form(Q, w)`: argmin over C of (c - w)' Q (c - w), Q (m, T, T) or one for all rows, (T, T);
 * `equality(c)` (m, P) and `equality_jacobian(c)` (m, P, T): equality(c) = 0, the paper's gamma;
 * `inequality(c)` (m, R) and `inequality_jacobian(c)`: inequality(c) <= 0; together they are the whole of C;

@@ -1,0 +1,115 @@
+"""The laws of other fields beside the usual tools of these fields: errors over fresh seeds, and the time of two projections.
+
+    python benchmarks/fields.py [--seeds 10]
+
+Examples were written with seed 0; figures here are means over seeds from 100 on. `cvxpy` is asked too where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from lawful import CorrelationMatrices, Monotone, project
+
+try:
+    import cvxpy
+except ImportError:
+    cvxpy = None
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = ("reconciliation", "quantiles", "compositions", "correlations", "margins", "network_flow", "orientations")
+
+
+def errors(name: str, seeds: range) -> None:
+    script = importlib.import_module(name)
+    found = [script.run(seed) for seed in seeds]
+    script.show(
+        f"\n{name}: means over {len(seeds)} seeds, largest violations",
+        {way: (np.mean([f[way][0] for f in found]), max(f[way][1] for f in found)) for way in found[0]},
+    )
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    return call(), time.perf_counter() - start
+
+
+def monotone(rows: int = 2000, T: int = 20) -> None:
+    rng = np.random.default_rng(100)
+    w, a = rng.standard_normal((rows, T)), rng.uniform(0.1, 10, (rows, T))
+    Q = np.linalg.inv(np.cov(rng.standard_normal((T, 3 * T))))
+    project(w[:2], Monotone(), weights=a[:2]), project(w[:2], Monotone(), metric=Q)  # compiled
+    ours, seconds = timed(lambda: project(w, Monotone(), weights=a))
+    fit = lambda i: IsotonicRegression().fit(np.arange(T), w[i], sample_weight=a[i]).predict(np.arange(T))  # noqa: E731
+    theirs, other = timed(lambda: np.stack([fit(i) for i in range(rows)]))
+    print(f"\nmonotone, {rows} rows of {T}: lawful {seconds:.3f} s, scikit-learn row by row {other:.3f} s, ", end="")
+    print(f"largest difference {np.abs(ours - theirs).max():.1e}")
+    full, seconds = timed(lambda: project(w, Monotone(), metric=Q))
+    print(f"  in a full metric: lawful {seconds:.3f} s", end="")
+    if cvxpy is None:
+        print("; cvxpy is not installed")
+        return
+    c, p, R = cvxpy.Variable(T), cvxpy.Parameter(T), np.linalg.cholesky(Q).T
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(R @ (c - p))), [cvxpy.diff(c) >= 0])
+    some = 50
+
+    def solve(i: int) -> np.ndarray:
+        p.value = w[i]
+        problem.solve(solver="CLARABEL")
+        return c.value
+
+    theirs, other = timed(lambda: np.stack([solve(i) for i in range(some)]))
+    print(
+        f", cvxpy {other * rows / some:.1f} s (from {some} rows), largest difference {np.abs(full[:some] - theirs).max():.1e}"
+    )
+
+
+def correlations(rows: int = 100, n: int = 10) -> None:
+    rng = np.random.default_rng(100)
+    M = rng.uniform(-1, 1, (rows, n, n))
+    M = (M + M.transpose(0, 2, 1)) / 2
+    M[:, np.arange(n), np.arange(n)] = 1.0
+    ours, seconds = timed(lambda: project(M.reshape(rows, -1), CorrelationMatrices()))
+    theirs, other = timed(lambda: alternating(M))
+    print(f"\ncorrelations, {rows} matrices of {n} x {n}: lawful {seconds:.3f} s, ", end="")
+    print(f"alternating projections {other:.3f} s, largest difference {np.abs(ours - theirs.reshape(rows, -1)).max():.1e}")
+
+
+def alternating(M: np.ndarray, steps: int = 2000) -> np.ndarray:
+    """Higham (2002), all matrices at once."""
+    Y, D, eye = M.copy(), np.zeros_like(M), np.eye(M.shape[1])
+    for _ in range(steps):
+        R = Y - D
+        values, V = np.linalg.eigh(R)
+        X = (V * np.maximum(values, 0)[:, None, :]) @ V.transpose(0, 2, 1)
+        D, Y = X - R, X * (1 - eye) + eye
+        if np.abs(X - Y).max() < 1e-9:
+            break
+    return Y
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--only", nargs="*", default=[*EXAMPLES, "speed"])
+    options = parser.parse_args()
+    sys.path.insert(0, str(FOLDER))
+    for name in EXAMPLES:
+        if name in options.only:
+            errors(name, range(100, 100 + options.seeds))
+    if "speed" in options.only:
+        monotone()
+        correlations()
+
+
+if __name__ == "__main__":
+    main()
