@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import array_api_strict as strict
 import numpy as np
 import pytest
 
@@ -66,3 +67,12 @@ def test_the_judge_calls_wrong_answers_wrong():
     off = d.with_(value=d.value + 1e-4 * (1 + d.value))
     assert nearest.wrong(rows, off).all()
     assert nearest.wrong(rows, d.with_(code=d.code + 3)).all()
+
+
+def test_projected_arrays_stay_in_their_library():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    found = project(strict.asarray(points), Equations("y1**2 + 2*y2**2 = 1"), weights=[1.0, 3.0])
+    assert type(found) is type(strict.asarray(points))
+    np.testing.assert_allclose(
+        np.asarray(found), project(points, Equations("y1**2 + 2*y2**2 = 1"), weights=[1.0, 3.0]), atol=1e-8
+    )

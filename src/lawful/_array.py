@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from array_api_compat import array_namespace, is_numpy_namespace, is_torch_array
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_namespace, is_torch_array
 from array_api_compat import device as device_of
 
 Array = Any  # an array of whichever library the caller uses
@@ -21,6 +21,8 @@ __all__ = [
     "array_namespace",
     "device_of",
     "eigh",
+    "in_host_memory",
+    "is_foreign",
     "is_numpy_namespace",
     "like",
     "put_rows",
@@ -107,3 +109,16 @@ def solve_lower(L: Array, B: Array, transpose: bool = False) -> Array:
             return xp.linalg.solve_triangular(L.mT, B, upper=True)
         return xp.linalg.solve_triangular(L, B, upper=False)
     return xp.linalg.solve(L.T if transpose else L, B)
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether x is an array of floats of another library than NumPy, on whatever device."""
+    if isinstance(x, np.ndarray) or not is_array_api_obj(x):
+        return False
+    xp = array_namespace(x)
+    return bool(xp.isdtype(x.dtype, "real floating"))
+
+
+def in_host_memory(x: Array) -> bool:
+    """Whether x is where the processor works: all arrays are but torch tensors on another device."""
+    return not is_torch_array(x) or x.device.type == "cpu"

@@ -30,6 +30,7 @@ from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.relaxed import Inflated
 from lawful.sets.round import Ball
 
+CLOSE = 1e-8  # to delta, of it: near enough to go on by alternation
 SAME_POINT = 1e-7  # searches that begin so near to each other, relative to their size, are one
 
 
@@ -284,24 +285,27 @@ class Inflation(Decoder):
         low, high = xp.exp(xp.log(top) - 30.0), xp.exp(xp.log(top) + 30.0)
         c_low = c_high = exact
         r_low = r_high = xp.zeros_like(top)  # 0: not known yet
-        for k in range(30):
+        live = xp.nonzero(sound)[0]
+        for k in range(18):
+            if live.shape[0] == 0:
+                break
+            a, b, r_a, r_b = (take_rows(v, live) for v in (low, high, r_low, r_high))
             # 1 / |r(nu)| is nearly affine in nu; while an end is unknown, or too long unmoved, the middle of log nu.
-            known = (r_low > 0) & (r_high > 0) & (k % 4 != 3)
-            slope = (1 / r_high - 1 / r_low) / (high - low)
-            guess = low + (1 / C.delta - 1 / r_low) / slope
-            known = known & (guess > low) & (guess < high)
-            nu = xp.where(known, guess, xp.sqrt(low) * xp.sqrt(high))
-            soft, back, _ = F.softened(nu[:, None] * xp.ones_like(exact))
-            c = decode(soft, C.base_).c
+            known = (r_a > 0) & (r_b > 0) & (k % 4 != 3)
+            guess = a + (1 / C.delta - 1 / r_a) * (b - a) / (1 / r_b - 1 / r_a)
+            known = known & (guess > a) & (guess < b)
+            nu = xp.where(known, guess, xp.sqrt(a) * xp.sqrt(b))
+            soft, back, _ = F.rows(live).softened(nu[:, None] * xp.ones_like(take_rows(exact, live)))
+            c = decode(soft, C.rows(live).base_).c
             r = xp.sqrt(xp.sum((back(c) - c) ** 2, axis=1))
             short = r <= C.delta
-            low, high = xp.where(short, low, nu), xp.where(short, nu, high)
-            r_low, r_high = xp.where(short, r_low, r), xp.where(short, r, r_high)
-            c_high = xp.where((short & sound)[:, None], c, c_high)
-            c_low = xp.where((~short & sound)[:, None], c, c_low)
-            settled = (abs(r - C.delta) <= 1e-10 * C.delta) | (high - low <= 1e-12 * high) | ~sound
-            if bool(xp.all(settled)):
-                break
+            low, high = put_rows(low, live, xp.where(short, a, nu)), put_rows(high, live, xp.where(short, nu, b))
+            r_low, r_high = put_rows(r_low, live, xp.where(short, r_a, r)), put_rows(r_high, live, xp.where(short, r, r_b))
+            c_high = put_rows(c_high, live, xp.where(short[:, None], c, take_rows(c_high, live)))
+            c_low = put_rows(c_low, live, xp.where(short[:, None], take_rows(c_low, live), c))
+            # Alternation from both ends finds the last digits.
+            narrow = take_rows(high, live) - take_rows(low, live) <= 1e-9 * take_rows(high, live)
+            live = take_rows(live, xp.nonzero(~((abs(r - C.delta) <= CLOSE * C.delta) | narrow))[0])
         return [c_high, c_low]
 
     def _cheapest(self, F: Any, C: Any, begins: list[Array], decode: Decode) -> tuple[Array, Array]:

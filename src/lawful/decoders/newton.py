@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lawful._array import Array, array_namespace, device_of, like, put_rows, take_rows
+from lawful._array import Array, array_namespace, device_of, in_host_memory, like, put_rows, take_rows
 from lawful._small import peak
 from lawful.decoders.base import (
     FIELDS,
@@ -35,6 +35,7 @@ from lawful.sets.base import tolerance
 from lawful.sets.restore import restore
 
 CELLS = 2**21
+GPU_CELLS = 2**24  # a GPU is slow where rows are few
 WILD = 1e8  # how much larger than predictions and labels an answer may be
 NEAR_ENOUGH = 1e-3  # of the law's scale: whether a search came near C at all
 WIDTHS = tuple(
@@ -66,12 +67,12 @@ class Newton(Decoder):
         return self._in_chunks(self._solve, F, C)
 
     def _in_chunks(self, solve: Callable[[Any, Any], Decoding], F: Any, C: Any) -> Decoding:
-        """Matrices of all rows of a chunk stay in the cache."""
+        """Matrices of all rows of a chunk stay in the cache; a GPU has none to speak of, and many more hands."""
         xp = array_namespace(F.center)
         m = F.shape[0]
         if m == 0:
             return finish(F, C, F.center)
-        chunk = max(16, min(self.chunk, CELLS // F.shape[1] ** 2))
+        chunk = max(16, min(self.chunk, CELLS // F.shape[1] ** 2)) if in_host_memory(F.center) else GPU_CELLS // F.shape[1] ** 2
         chunks = [xp.arange(begin, min(begin + chunk, m), device=device_of(F.center)) for begin in range(0, m, chunk)]
         return stack([solve(F.rows(idx), C.rows(idx)) for idx in chunks])
 

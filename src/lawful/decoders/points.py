@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from lawful._array import array_namespace, is_foreign, like, to_numpy
 from lawful.decoders.base import Decoding
 from lawful.decoders.dispatch import decode
 from lawful.losses.quadratic import Quadratic, QuadraticForm
@@ -32,7 +33,7 @@ def project(
 
     Parameters
     ----------
-    points : (m, T) array
+    points : (m, T) array; torch tensors, and arrays of other libraries of the array standard, stay what and where they are
     constraint : ConstraintSet
         One that was already fitted to T outputs is used as it is, unless `points` has column names of its own.
     weights : (T,) or (m, T) positive array, optional
@@ -53,35 +54,40 @@ def project(
         raise ValueError(
             "project: points has masked entries; it needs all outputs of every row, so fill them or drop these rows"
         )
-    p = np.asarray(points, dtype=float)
-    if p.ndim != 2 or not np.isfinite(p).all():
-        raise ValueError(f"project needs finite points of shape (m, T), got shape {p.shape}")
-    if np.abs(p).max(initial=0.0) > LARGEST:
+    p = points if is_foreign(points) else np.asarray(points, dtype=float)
+    xp = array_namespace(p)
+    if p.ndim != 2 or not bool(xp.all(xp.isfinite(p))):
+        raise ValueError(f"project needs finite points of shape (m, T), got shape {tuple(p.shape)}")
+    if p.shape[0] and p.shape[1] and float(xp.max(abs(p))) > LARGEST:
         raise ValueError(f"project: points beyond {LARGEST:g} have no squared distance in floating point; use other units")
-    a = None if weights is None else np.asarray(weights, dtype=float)
+    a = None if weights is None else like(weights if is_foreign(weights) else np.asarray(weights, dtype=float), p)
     if a is not None:
-        if not (np.isfinite(a) & (a > 0)).all():
+        if not bool(xp.all(xp.isfinite(a) & (a > 0))):
             raise ValueError("project needs positive weights of shape (T,) or (m, T)")
-        a = np.broadcast_to(a, p.shape)
+        a = xp.broadcast_to(a, tuple(p.shape))
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     if X is not None:
-        X = np.asarray(X, dtype=float)
+        X = X if is_foreign(X) else np.asarray(X, dtype=float)
         if X.ndim != 2 or len(X) != len(p):
             raise ValueError(f"project: X has shape {X.shape}, but there are {len(p)} points; give one row of inputs each")
     if getattr(constraint, "n_tasks_", None) == p.shape[1] and frame_names in (None, getattr(constraint, "outputs_", None)):
         C = constraint
     else:
-        C = _kept(constraint, p, X, frame_names) or clone(constraint).fit(p, X, outputs=frame_names, inputs=names)
+        here, inputs = to_numpy(p), None if X is None else to_numpy(X)
+        C = _kept(constraint, here, X, frame_names) or clone(constraint).fit(here, inputs, outputs=frame_names, inputs=names)
     if X is not None:
-        C = C.at(X)
-    F = Quadratic.around(p, a) if metric is None else QuadraticForm(_checked(metric, a, p.shape), p)
+        C = C.at(like(X, p))
+    if metric is None:
+        F: Any = Quadratic.around(p, a)
+    else:
+        F = QuadraticForm(like(_checked(metric, a, (p.shape[0], p.shape[1])), p), p)
     d = decode(F, C)
     return d if certificate else d.c
 
 
 def _checked(metric: Any, weights: Any, shape: tuple[int, int]) -> np.ndarray:
     """A full metric, symmetric and positive definite."""
-    Q = np.asarray(metric, dtype=float)
+    Q = np.asarray(to_numpy(metric) if is_foreign(metric) else metric, dtype=float)
     if weights is not None:
         raise ValueError("project: weights and metric are two ways to say one thing; give one of them")
     if Q.shape not in ((shape[1],) * 2, (shape[0], shape[1], shape[1])) or not np.isfinite(Q).all():

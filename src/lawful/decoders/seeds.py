@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lawful._array import Array, array_namespace, device_of, like, take_rows, to_numpy
+from lawful._array import Array, array_namespace, device_of, in_host_memory, like, take_rows, to_numpy
 from lawful.losses.quadratic import Quadratic
 from lawful.sets.restore import constraints, restore, roundoff
 
@@ -31,7 +31,7 @@ TURN = 0.1  # squared sine of the angle by which C may turn between neighbours; 
 FEW = 8
 AWAY = 1e3  # times the size of the outputs
 PROBES = 12  # training outputs that are moved onto C(x) where C depends on x
-CHUNK = 512  # rows at a time: the table of costs stays in the cache
+CHUNK, GPU_CHUNK = 512, 2**19  # rows at a time: the table of costs stays in the cache; a GPU is slow where rows are few
 
 
 @dataclass
@@ -217,9 +217,10 @@ def starts(F: Any, C: Any, scale: Array, n_starts: int) -> tuple[Array, Array]:
         # The cost of a pool point says little about its basin when the weights, in the pool's units, are very uneven.
         weight = F.curvature(center) * like(pool.unit, center) ** 2
         uneven = xp.max(weight, axis=1) > UNEVEN * xp.min(weight, axis=1)
+        chunk = CHUNK if in_host_memory(center) else GPU_CHUNK
         for some, count in ((everyone[uneven], max(MORE, n_starts)), (everyone[~uneven], n_starts)):
-            for begin in range(0, some.shape[0], CHUNK):
-                idx = some[begin : min(begin + CHUNK, some.shape[0])]
+            for begin in range(0, some.shape[0], chunk):
+                idx = some[begin : min(begin + chunk, some.shape[0])]
                 found_rows, found_points = local_minima(F.rows(idx), cloud, near, count)
                 rows.append(take_rows(idx, found_rows))
                 points.append(found_points)

@@ -21,6 +21,9 @@ KAPPAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FLIPS = 799  # random changes of sign
 FEW = 8  # rows below which nothing is tested
 FLOOR = 1e-12  # of the size of the terms: rounding
+OUTLYING = 6.0  # robust standard deviations, at least
+TAILS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0, 300.0])  # degrees of freedom
+HEAVIER = 1.0  # by so many standard errors, about, tails may be heavier than they look
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,22 @@ def residuals(g: np.ndarray, J: np.ndarray, B: np.ndarray, S: np.ndarray, size: 
     good = np.isfinite(g) & np.isfinite(bias) & np.isfinite(variance)
     g = np.where(np.abs(g) <= FLOOR * size, 0.0, g)  # rounding has a sign too, but it means nothing
     return Residuals(rows[good], g[good], bias[good], np.where(positive, variance, tiny)[good])
+
+
+def outlying(size: np.ndarray) -> float:
+    """How many robust standard deviations make an outlier, of residuals of these sizes: noise may have heavy tails.
+
+    The bulk tells how heavy: the ratio of the 95th to the 75th percentile is 1.7 for normal residuals, 2.2 for Student's t
+    with 3 degrees of freedom, and a few outliers do not move it. The law of the bulk puts a row beyond the limit in one sample
+    of a hundred.
+
+    >>> rng = np.random.default_rng(0)
+    >>> outlying(np.abs(rng.standard_normal(1000))) < 9 < 12 < outlying(np.abs(rng.standard_t(3, 1000)))
+    True
+    """
+    n = len(size)
+    low, high = np.quantile(size, [0.75, 0.95])
+    ratio = (high / low if low > 0 else 1.0) * (1 + HEAVIER / np.sqrt(n))
+    ratios = np.array([stats.t.ppf(0.975, nu) / stats.t.ppf(0.875, nu) for nu in TAILS])
+    nu = np.exp(np.interp(-ratio, -ratios, np.log(TAILS)))  # ratios fall with nu
+    return max(OUTLYING, float(stats.t.ppf(1 - 0.005 / n, nu) / stats.t.ppf(0.75, nu) / 1.4826))

@@ -10,14 +10,13 @@ from sklearn.base import BaseEstimator, clone
 
 from lawful._smooth import noise_of
 from lawful.decoders import project
-from lawful.diagnosis.agreement import FEW, Residuals, Verdict, agreement, residuals
+from lawful.diagnosis.agreement import FEW, Residuals, Verdict, agreement, outlying, residuals
 from lawful.diagnosis.functions import Functions
 from lawful.diagnosis.remedies import Change, Remedy, fitted, simple
 from lawful.diagnosis.report import ALARM, NOTE, Diagnosis, Finding, Tested
 from lawful.diagnosis.structure import structure_of
 from lawful.tasks import Tasks
 
-OUTLYING = 6.0  # robust standard deviations
 FEWER = 0.1  # of the rows at most are outliers; more is a law that does not hold
 HALF = 0.2  # of the rows at least on each side of a split
 SPARSE = 0.5  # of an output missing is worth a note
@@ -211,7 +210,7 @@ class _Examiner:
         z = found.z(1.0)
         middle = np.median(z)
         scale = 1.4826 * np.median(np.abs(z - middle)) or float(z.std()) or 1.0
-        far = np.abs(z - middle) > OUTLYING * scale
+        far = np.abs(z - middle) > outlying(np.abs(z - middle)) * scale
         if not far.any() or far.mean() > FEWER or scale == 0:
             return set()
         rows = found.rows[far]

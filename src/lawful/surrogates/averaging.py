@@ -50,7 +50,7 @@ CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, 
 SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of their share
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
-STEPS, FIRST, LAST = 30, 8, 8  # of a descent; of one on few of the rows, and of one on all from there
+STEPS, FIRST, LAST = 30, 8, 25  # of a descent; of one on few of the rows, and of one on all from there
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
@@ -113,9 +113,26 @@ class Tuner:
         # few rows tell which families and priors are worth a descent on all
         tried = sorted(self.compare(few, x, priors, FIRST), key=lambda one: one.cost)
         carried = CARRIED if len(labels.y) <= 2 * FEW else CARRIED - 1
-        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in tried[:carried]
-                 if one.cost < tried[0].cost + HOPELESS]  # fmt: skip
+        likely = [one for one in tried[:carried] if one.cost < tried[0].cost + HOPELESS]
+        every = [one for one in tried if one.prior.keep is None]
+        choosy = [one for one in likely if one.prior.keep is not None] if every else []
+        simple = [one for one in likely if one.prior.keep is None] if every else likely
+        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in simple]
+        # which inputs have a say is asked again: few rows do not see the weak ones
+        for kernel in {id(one.kernel): one.kernel for one in choosy}.values():
+            begin = next((one for one in every if one.kernel is kernel), every[0])
+            found += self.few_inputs(kernel, labels, begin)
         return [one for one in found if one is not None] or tried[:1]
+
+    def few_inputs(self, kernel: Stationary, labels: Labels, begin: Found) -> list[Found | None]:
+        """A member in which all inputs have a say, on all rows, and one in which only those do that deserve it there."""
+        posterior = self.posterior(kernel, [labels], begin.prior)
+        x = begin.x if begin.kernel is kernel else posterior.join(begin.x[: self.d], begin.log_g)
+        every = self.found(kernel, [labels], begin.prior, x, LAST)
+        if every is None:
+            return [None]
+        prior = posterior.relevant(every.x)
+        return [every, self.found(kernel, [labels], prior, every.x, LAST)]
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
         """Members with their noise (and, `together`, a common factor of their length scales) chosen again."""
