@@ -84,7 +84,7 @@ def project(
 
 def _checked(metric: Any, weights: Any, shape: tuple[int, int]) -> np.ndarray:
     """A full metric, symmetric and positive definite."""
-    Q = np.asarray(metric, dtype=float)
+    Q = np.asarray(to_numpy(metric) if is_foreign(metric) else metric, dtype=float)
     if weights is not None:
         raise ValueError("project: weights and metric are two ways to say one thing; give one of them")
     if Q.shape not in ((shape[1],) * 2, (shape[0], shape[1], shape[1])) or not np.isfinite(Q).all():
