@@ -22,8 +22,8 @@ FLIPS = 799  # random changes of sign
 FEW = 8  # rows below which nothing is tested
 FLOOR = 1e-12  # of the size of the terms: rounding
 OUTLYING = 6.0  # robust standard deviations, at least
-TAILS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0, 300.0])  # degrees of freedom
-HEAVIER = 1.0  # by so many standard errors, about, tails may be heavier than they look
+TAILS = (2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 30.0, 300.0)  # degrees of freedom
+LARGEST, RARE = 0.02, 0.035  # the share of sizes that may be outliers, and how many of them noise alone may make
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,22 @@ def residuals(g: np.ndarray, J: np.ndarray, B: np.ndarray, S: np.ndarray, size: 
 def outlying(size: np.ndarray) -> float:
     """How many robust standard deviations make an outlier, of residuals of these sizes: noise may have heavy tails.
 
-    The bulk tells how heavy: the ratio of the 95th to the 75th percentile is 1.7 for normal residuals, 2.2 for Student's t
-    with 3 degrees of freedom, and a few outliers do not move it. The law of the bulk puts a row beyond the limit in one sample
-    of a hundred.
+    The bulk tells how heavy. Each of several laws of Student is weighed by the likelihood of all sizes but the `LARGEST`, of
+    which only the number counts, so that outliers have no say; beyond the limit these laws together expect `RARE` rows.
 
     >>> rng = np.random.default_rng(0)
-    >>> outlying(np.abs(rng.standard_normal(1000))) < 9 < 12 < outlying(np.abs(rng.standard_t(3, 1000)))
+    >>> outlying(np.abs(rng.standard_normal(1000))) < 10 < 15 < outlying(np.abs(rng.standard_t(3, 1000)))
     True
     """
-    n = len(size)
-    low, high = np.quantile(size, [0.75, 0.95])
-    ratio = (high / low if low > 0 else 1.0) * (1 + HEAVIER / np.sqrt(n))
-    ratios = np.array([stats.t.ppf(0.975, nu) / stats.t.ppf(0.875, nu) for nu in TAILS])
-    nu = np.exp(np.interp(-ratio, -ratios, np.log(TAILS)))  # ratios fall with nu
-    return max(OUTLYING, float(stats.t.ppf(1 - 0.005 / n, nu) / stats.t.ppf(0.75, nu) / 1.4826))
+    n, middle = len(size), float(np.median(size))
+    if middle <= 0:
+        return OUTLYING
+    count = max(3, int(np.ceil(LARGEST * n)))
+    kept = np.sort(size)[: n - count] / middle
+    laws = [stats.t(nu, scale=1 / stats.t.ppf(0.75, nu)) for nu in TAILS]
+    logs = np.array([law.logpdf(kept).sum() + count * law.logsf(kept[-1]) for law in laws])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    limits = np.geomspace(OUTLYING, 1e4, 400)
+    beyond = 2 * n * sum(w * law.sf(1.4826 * limits) for w, law in zip(weights, laws))
+    return float(limits[np.argmax(beyond <= RARE)])

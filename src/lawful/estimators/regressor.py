@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lawful.decoders import Decoding, decode
@@ -13,6 +14,16 @@ from lawful.estimators.recent import Recent
 from lawful.surrogates import NystromRidge
 from lawful.tasks import Tasks
 from lawful.uncertainty import Samples, draw
+
+
+def _streams(model: Any) -> bool:
+    surrogate = getattr(model, "surrogate_", model.surrogate)
+    if surrogate is not None and not hasattr(surrogate, "update"):
+        raise AttributeError(
+            f"{type(model).__name__}.partial_fit: {type(surrogate).__name__} cannot learn from more rows; "
+            "surrogate=NystromRidge() would do"
+        )
+    return True
 
 
 class ConstrainedRegressor(LawfulEstimator):
@@ -81,6 +92,7 @@ class ConstrainedRegressor(LawfulEstimator):
         self.__dict__.pop("_recent", None)
         return self._fit(X, y, sample_weight)
 
+    @available_if(_streams)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows, which need not fit in memory together. The first call is `fit`, with `NystromRidge()` where no
         surrogate is given; kernel, centres, the law (where that is learned from labels) and label encodings are those of it.
@@ -95,12 +107,10 @@ class ConstrainedRegressor(LawfulEstimator):
                 self.fit(X, y, sample_weight)
             finally:
                 self.surrogate = given
-            self._need_update()
             self.surrogate_choice_ = f"{type(self.surrogate_).__name__}: " + ("given" if given is not None else "a stream")
             batch = Tasks.read(self, X, y, sample_weight, self.surrogate_, reset=False)
             self._recent = Recent(batch, self.surrogate_.residuals())
             return self
-        self._need_update()
         tasks = Tasks.read(self, X, y, sample_weight, self.surrogate_, reset=False)
         if len(tasks) != self.n_outputs_:
             raise ValueError(f"y has {len(tasks)} outputs, and the model was fitted on {self.n_outputs_}; give the same ones")
@@ -116,13 +126,6 @@ class ConstrainedRegressor(LawfulEstimator):
         calibrate(self.loss_, self._recent.tasks, self._recent.calibration(self.surrogate_), self.constraint_)
         self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
         return self
-
-    def _need_update(self) -> None:
-        if not hasattr(self.surrogate_, "update"):
-            raise TypeError(
-                f"{type(self).__name__}.partial_fit: {type(self.surrogate_).__name__} cannot learn from more rows; "
-                "surrogate=NystromRidge() would do"
-            )
 
     def predictive(self, X: Any) -> Any:
         """The Gaussian prediction before the law, N(w(x), S(x)), as F_x(c) = (c - w)' S^-1 (c - w); `center` is w.
