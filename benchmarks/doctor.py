@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lawful import Affine, Box, Equations, Intersection, Simplex, Sphere, doctor
+from lawful.datasets import load_distillation
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
@@ -221,11 +223,10 @@ def power(options: argparse.Namespace) -> None:
 
 def column_time(options: argparse.Namespace) -> None:
     if options.data:
-        from distillation import LAWS, read  # benchmarks/distillation.py, beside this script
-
-        X, Y = read(options.data)
+        data = load_distillation(Path(options.data) / "distillation")
+        rows = np.random.default_rng(options.seed).permutation(len(data.X))[:1600]
         begin = time.process_time()
-        found = doctor(X[:1600], Y[:1600], Equations(LAWS))
+        found = doctor(data.X[rows], data.Y[rows], Equations(data.equations))
         print(f"\ndistillation, 1600 rows: {time.process_time() - begin:.1f} s\n{found}")
 
 
