@@ -20,7 +20,7 @@ from scipy import stats
 KAPPAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FLIPS = 799  # random changes of sign
 FEW = 8  # rows below which nothing is tested
-FLOOR = 1e-12  # of the size of the terms: rounding
+FLOOR = 1e-8  # of the size of the terms: tables are rounded too, and to this a law counts as obeyed everywhere in the library
 OUTLYING = 6.0  # robust standard deviations, at least
 TAILS = (2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 30.0, 300.0)  # degrees of freedom
 LARGEST, RARE = 0.02, 0.035  # the share of sizes that may be outliers, and how many of them noise alone may make
