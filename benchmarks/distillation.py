@@ -56,7 +56,7 @@ def full(data, seed):
     fitted = time.perf_counter()
     model.predict(data.X_test)
     done = time.perf_counter()
-    d = model.decode(data.X_test)  # with standard deviations, which take longer
+    d = model.decode(data.X_test)
     center = model.objective(data.X_test).center
     paper = with_loss(model, Square(**PAPER), X, Y).predict(data.X_test)
 

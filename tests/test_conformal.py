@@ -380,7 +380,6 @@ def test_bad_calls():
 
 
 def test_pictures():
-    pytest.importorskip("matplotlib")
     from lawful.plots import plot_draws, plot_sets
 
     P = np.ones((2, 3))

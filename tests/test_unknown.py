@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+import sympy
 
 from lawful import Box, ConstrainedRegressor, ConstrainedRegressorCV, Equations, Intersection, doctor, load
 
@@ -100,8 +102,6 @@ def test_a_coefficient_inside_a_function():
 
 
 def test_sympy_and_names_of_columns():
-    sympy = pytest.importorskip("sympy")
-    pd = pytest.importorskip("pandas")
     x, Y = balance()
     names = sympy.symbols("x1 y1 y2 y3 a b")
     x1, y1, y2, y3, a, b = names

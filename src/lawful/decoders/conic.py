@@ -25,7 +25,6 @@ from lawful.losses.quadratic import Quadratic, QuadraticForm
 from lawful.sets.cones import Cone
 
 CLEAR = 1e-6  # how far a plane must lie between sets, relative to them, to prove that they have no point in common
-
 WIDE, LIGHTEST = 1e3, 1e-14  # weights that differ by more than this ask for a second solution; what counts as none
 SMALL, RESOLVED = 1e-3, 3  # an answer of this fraction of its unit is small; it is found again so often, at most
 

@@ -118,7 +118,7 @@ class Polyhedral(Decoder):
         xp = array_namespace(H)
         diagonal = abs(xp.linalg.diagonal(H))
         top = xp.max(diagonal, axis=1, keepdims=True)
-        singular = ~_definite(H)
+        singular = ~_definite(H, FLAT)
         P = NEAR * xp.where(diagonal > 0, diagonal, xp.where(top > 0, top, xp.ones_like(top)))
         P = xp.where(singular[:, None], P, xp.zeros_like(P))
         H = add_diagonal(H, P)
@@ -205,9 +205,7 @@ def _weights(F: Any) -> tuple[Array, Array, bool]:
         top = xp.where(top > 0, top, xp.ones_like(top))
         Q, root = given / top[:, None, None], xp.sqrt(abs(diagonal) / top[:, None])
         same = F.shared is not None or bool(xp.all(abs(Q - Q[:1, ...]) <= SAME * root[:1, :, None] * root[:1, None, :]))
-        root = xp.where(root > 0, root, xp.ones_like(root))
-        values = xp.linalg.eigvalsh((Q / (root[:, :, None] * root[:, None, :]))[: 1 if same else None, ...])
-        convex = (values[:, 0] > STEEP * values[:, -1]) & (values[:, 0] > 0)
+        convex = _definite(Q[: 1 if same else None, ...], STEEP)
         return xp.broadcast_to(Q, (F.shape[0], *Q.shape[1:])), xp.broadcast_to(convex, F.shape[:1]), same
     xp = array_namespace(F.a)
     if bool(xp.all(F.a[:1, :] > 0)) and bool(xp.all(F.a == F.a[:1, :])):
@@ -370,13 +368,13 @@ def _snapped(c: Array, lam: Array, law: _Law) -> Array:
     return _snap(c, lam, law, bounds, np.argmax(G[bounds] != 0, axis=1))
 
 
-def _definite(H: Array) -> Array:
-    """(m,) whether a matrix is positive definite beyond rounding, whatever the scales of its rows."""
+def _definite(H: Array, least: float) -> Array:
+    """(m,) whether the smallest eigenvalue is above this fraction of the largest, whatever the scales of the outputs."""
     xp = array_namespace(H)
     root = xp.sqrt(abs(xp.linalg.diagonal(H)))
     root = xp.where(root > 0, root, xp.ones_like(root))
     values = xp.linalg.eigvalsh(H / (root[:, :, None] * root[:, None, :]))
-    return (values[:, 0] > FLAT * values[:, -1]) & (values[:, 0] > 0)
+    return (values[:, 0] > least * values[:, -1]) & (values[:, 0] > 0)
 
 
 def _snap(c: Array, lam: Array, law: _Law, bounds: np.ndarray, output: np.ndarray) -> Array:

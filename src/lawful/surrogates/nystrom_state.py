@@ -9,6 +9,7 @@ import numpy as np
 from lawful._array import to_numpy
 from lawful.kernels import as_kernel, kernel_from_state, kernel_state
 from lawful.surrogates.engine import Engine, Solution
+from lawful.surrogates.state import check_state
 from lawful.surrogates.statistics import Cell, Statistics
 
 FORMAT = 1
@@ -55,11 +56,7 @@ def nystrom_state(ridge: Any) -> dict[str, Any]:
 
 
 def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
-    if state.get("surrogate") != "NystromRidge" or state.get("format") != FORMAT:
-        raise ValueError(
-            f"NystromRidge.from_state got the state of {state.get('surrogate')!r}, format {state.get('format')!r}; "
-            f"give what NystromRidge.state() returned, format {FORMAT}"
-        )
+    check_state(state, "NystromRidge", FORMAT)
     ridge = cls(None if state["given"] is None else kernel_from_state(state["given"]), **state["parameters"])
     ridge.__dict__.update(state["learned"])
     ridge.kernel_ = kernel_from_state(state["kernel"])

@@ -59,12 +59,17 @@ def ridge_state(ridge: Any) -> dict[str, Any]:
     return state
 
 
-def ridge_from_state(cls: Any, state: dict[str, Any]) -> Any:
-    if state.get("surrogate") != "KernelRidge" or state.get("format") != FORMAT:
+def check_state(state: dict[str, Any], name: str, version: int) -> None:
+    """Whether this is the state of that surrogate, in the format that is read today."""
+    if state.get("surrogate") != name or state.get("format") != version:
         raise ValueError(
-            f"KernelRidge.from_state got the state of {state.get('surrogate')!r}, format {state.get('format')!r}; "
-            f"give what KernelRidge.state() returned, format {FORMAT}"
+            f"{name}.from_state got the state of {state.get('surrogate')!r}, format {state.get('format')!r}; "
+            f"give what {name}.state() returned, format {version}"
         )
+
+
+def ridge_from_state(cls: Any, state: dict[str, Any]) -> Any:
+    check_state(state, "KernelRidge", FORMAT)
     kernels = [kernel_from_state(kernel) for kernel in state["kernels"]]
     members = [[Member(kernels[m["kernel"]], m["lam"], m["weight"]) for m in one] for one in state["members"]]
     own = [one[0].kernel for one in members]
