@@ -208,7 +208,7 @@ def test_paths(model):
     assert ("exact law (chosen)" in display.ax_.get_legend_handles_labels()[1]) == (search.best_params_["mu"] is None)
     with pytest.raises(ValueError, match="nothing was tried for delta; give the search a grid, deltas="):
         PathDisplay.from_estimator(search, "delta")
-    tube = ConstrainedRegressorCV(Sphere(1.5), deltas=[0.1, 0.5, 3.0], cv=5, **grids).fit(X, Y)
+    tube = ConstrainedRegressorCV(Sphere(1.5), deltas=[0.1, 0.5, 3.0], norm="euclidean", cv=5, **grids).fit(X, Y)
     display = PathDisplay.from_estimator(tube, "delta")
     assert display.chosen == tube.best_params_["delta"] > 0, "the law is wrong, and a tube is better"
 

@@ -11,9 +11,31 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "DIVERGING",
+    "LAW",
+    "LAWFUL",
+    "LAWLESS",
+    "OKABE_ITO",
+    "SEQUENTIAL",
+    "STATUS_COLOURS",
+    "Display",
+    "bare",
+    "ink",
+    "law_of",
+    "need",
+    "new_figure",
+    "output_names",
+    "rows_of",
+    "short",
+]
+
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
-LAWFUL, LAWLESS, LAW = OKABE_ITO[:3]
-SEQUENTIAL, DIVERGING = "cividis", "PuOr"  # maps for the same eyes
+LAWFUL = OKABE_ITO[0]
+LAWLESS = OKABE_ITO[1]
+LAW = OKABE_ITO[2]
+SEQUENTIAL = "cividis"  # maps for the same eyes
+DIVERGING = "PuOr"
 STATUS_COLOURS = {
     "ok": OKABE_ITO[0],
     "averaged": OKABE_ITO[5],
@@ -127,23 +149,3 @@ def law_of(estimator: Any) -> Any:
     while hasattr(law, "base_"):
         law = law.base_
     return law
-
-
-__all__ = [
-    "DIVERGING",
-    "LAW",
-    "LAWFUL",
-    "LAWLESS",
-    "OKABE_ITO",
-    "SEQUENTIAL",
-    "STATUS_COLOURS",
-    "Display",
-    "bare",
-    "ink",
-    "law_of",
-    "need",
-    "new_figure",
-    "output_names",
-    "rows_of",
-    "short",
-]

@@ -23,7 +23,7 @@ class PredictionDisplay(Display):
 
     Parameters
     ----------
-    predictions : (m, T) what obeys the law
+    predictions : (m, T) what obeys the law; (0, T) for a picture of the labels alone
     constraint : a fitted set, or None
     unconstrained : (m, T) what was predicted before the law; lines lead from there to the predictions
     labels : (m, T) observed outputs, NaN where missing
@@ -130,19 +130,18 @@ class PredictionDisplay(Display):
         rows = np.unique(np.linspace(0, len(self.X) - 1, min(LAWS, len(self.X))).astype(int))
         return [self.X[row] for row in rows]
 
-    def _dots(self, ax: Any, outputs: list[int], legend: bool = True) -> None:
+    def _dots(self, ax: Any, outputs: list[int]) -> None:
         """Labels, unconstrained predictions, predictions, and the moves from the second to the third."""
         c = self.predictions[:, outputs]
         if self.labels is not None:
-            ax.plot(
-                *self.labels[:, outputs].T, ".", color=ink(), ms=4, alpha=0.35, zorder=2, label="observed" if legend else None
-            )
+            ax.plot(*self.labels[:, outputs].T, ".", color=ink(), ms=4, alpha=0.35, zorder=2, label="observed")
         if self.unconstrained is not None:
             w = self.unconstrained[:, outputs]
             moves = np.stack([w, c, np.full_like(c, np.nan)], axis=1).reshape(-1, len(outputs))
             ax.plot(*moves.T, color=LAWLESS, lw=0.6, alpha=0.5, zorder=2)
-            ax.plot(*w.T, "x", color=LAWLESS, ms=4, zorder=3, label="before the law" if legend else None)
-        ax.plot(*c.T, "o", color=LAWFUL, ms=3.5, zorder=4, label="prediction" if legend else None)
+            ax.plot(*w.T, "x", color=LAWLESS, ms=4, zorder=3, label="before the law")
+        if len(c):
+            ax.plot(*c.T, "o", color=LAWFUL, ms=3.5, zorder=4, label="prediction")
 
     def _pairs(self, ax: Any) -> None:
         """A triangle of axes: every output against every other."""
@@ -173,12 +172,16 @@ class PredictionDisplay(Display):
 
     def _against_input(self, ax: Any) -> None:
         bare(ax)
-        x = np.arange(len(self.predictions)) if self.X is None else self.X[:, 0]
+        known = self.predictions if len(self.predictions) else self.labels
+        x = np.arange(0 if known is None else len(known)) if self.X is None else self.X[:, 0]
         order = np.argsort(x, kind="stable")
         if self.labels is not None:
             ax.plot(x, self.labels[:, 0], ".", color=ink(), ms=4, alpha=0.35, label="observed")
-        if self.unconstrained is not None:
-            ax.plot(x[order], self.unconstrained[order, 0], color=LAWLESS, lw=1, label="before the law")
-        ax.plot(x[order], self.predictions[order, 0], color=LAWFUL, lw=1.6, label="prediction")
+        for values, colour, label in (
+            (self.unconstrained, LAWLESS, "before the law"),
+            (self.predictions if len(self.predictions) else None, LAWFUL, "prediction"),
+        ):
+            if values is not None:
+                ax.plot(x[order], values[order, 0], color=colour, lw=1.4, label=label)
         ax.set(xlabel="row" if self.X is None else "first input", ylabel=short(self.names[0]))
         ax.legend(frameon=False, fontsize="small")
