@@ -141,6 +141,15 @@ def test_large_files_are_refused_before_they_are_read(tab):
     assert tab.upload(CIRCLE)["rows"] == 40, "the tab works on"
 
 
+def test_one_connection_serves_many_requests(tab):
+    """A body that the answer does not need must not become the next request."""
+    with closing(http.client.HTTPConnection("127.0.0.1", tab.studio.server_port, timeout=20)) as connection:
+        for path in ("/api/session", tab.at("/api/cancel"), "/api/session"):
+            connection.request("POST", path, "{}", tab.cookie)
+            with connection.getresponse() as answer:
+                assert answer.status == 200 and answer.read()
+
+
 # ---------------------------------------------------------------------- files
 
 
