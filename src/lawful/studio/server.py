@@ -246,8 +246,8 @@ class Handler(BaseHTTPRequestHandler):
             self.tell(check(session.table, words.get("outputs", []), words.get("law", "")))
         elif self.route == "/api/draw":
             session, words = self.session(), self.words()
-            picture = data_picture(session.table, words.get("outputs", []), words.get("law", ""), str(words.get("theme")))
-            self.answer(picture, "image/svg+xml")
+            picture, law = data_picture(session.table, words.get("outputs", []), words.get("law", ""), str(words.get("theme")))
+            self.answer(picture, "image/svg+xml", X_Law="drawn" if law else "none")
         elif self.route == "/api/start":
             self.tell(self.start(self.session(), self.words()))
         elif self.route == "/api/cancel":

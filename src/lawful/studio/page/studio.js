@@ -33,7 +33,14 @@ async function ask(path, words, raw = false) {
     const found = await answer.json().catch(() => ({}));
     throw new Error(found.error || "The studio answered " + answer.status + ".");
   }
-  return raw ? answer.blob() : answer.json();
+  return raw ? answer : answer.json();
+}
+
+// `code` between backticks, everything else as text
+function marked(tag, text) {
+  const element = make(tag);
+  text.split("`").forEach((part, i) => element.append(i % 2 ? make("code", part) : part));
+  return element;
 }
 
 // ---------------------------------------------------------------------- data
@@ -109,6 +116,7 @@ function example() {
 
 function changed() {
   enable();
+  if (!$("compare").hidden || !$("doctor").hidden) say("fit-said", "Something has changed since; what you see is of the fit before.");
   clearTimeout(state.timer);
   state.timer = setTimeout(() => { checkLaw(); drawData(); }, 300);
 }
@@ -147,8 +155,9 @@ async function drawData() {
   const turn = ++state.drawn;
   if (!state.outputs.length) { $("picture").hidden = true; return; }
   try {
-    const picture = await ask("/api/draw", {outputs: state.outputs, law: $("formula").value, theme: theme()}, true);
-    if (turn === state.drawn) show(picture, "Data and law");
+    const answer = await ask("/api/draw", {outputs: state.outputs, law: $("formula").value, theme: theme()}, true);
+    const picture = await answer.blob();
+    if (turn === state.drawn) show(picture, answer.headers.get("X-Law") === "drawn" ? "Data and law" : "Data");
   } catch {
     if (turn === state.drawn) $("picture").hidden = true;
   }
@@ -235,15 +244,16 @@ async function showFit(result) {
   for (const what of ["model", "report"]) $("get-" + what).href = `/download/${what}?session=${encodeURIComponent(state.session)}`;
   $("compare").hidden = false;
   ++state.drawn;  // a picture of the data that is still on its way comes too late
-  show(await ask("/api/picture?name=predictions-" + theme(), undefined, true), law ? "Predictions and law" : "Predictions");
+  const picture = await ask("/api/picture?name=predictions-" + theme(), undefined, true);
+  show(await picture.blob(), law ? "Predictions and law" : "Predictions");
   $("residuals").hidden = !law;
   if (law) $("residuals").src = `/api/picture?name=residuals-${theme()}&session=${encodeURIComponent(state.session)}`;
 }
 
 function showDoctor(result) {
   $("doctor-said").textContent = result.alarms.length ? "The law and the data do not agree:" : "No alarm: the data agree with the law.";
-  $("alarms").replaceChildren(...result.alarms.map(text => make("li", text)));
-  $("doctor-notes").replaceChildren(...result.notes.concat(result.untested.map(t => "not tested: " + t)).map(text => make("li", text)));
+  $("alarms").replaceChildren(...result.alarms.map(text => marked("li", text)));
+  $("doctor-notes").replaceChildren(...result.notes.concat(result.untested.map(t => "not tested: " + t)).map(text => marked("li", text)));
   const head = make("tr");
   head.append(...["equation", "rows", "mean", "noise", "sigma"].map(name => make("th", name)));
   $("equations").replaceChildren(make("thead"), make("tbody"));
