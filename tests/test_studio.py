@@ -255,6 +255,7 @@ def test_the_data_are_drawn_with_the_law(tab):
     green = b"#009e73"
     assert green in pictures[LAW, "light"][1].lower() and green not in pictures["", "light"][1].lower()
     assert pictures[LAW, "light"][1] != pictures[LAW, "dark"][1]
+    assert [pictures[law, "dark"][2]["X-Law"] for law in (LAW, "", "east = =")] == ["drawn", "none", "none"]
     for outputs in (["east"], ["east", "north", "angle"]):
         words = {"outputs": outputs, "law": ""}
         status = tab.ask("POST", tab.at("/api/draw"), json.dumps(words))[0]

@@ -167,6 +167,7 @@ def test_a_walk_from_a_file_to_a_model(driver, studio, tmp_path, size, dark):
     page.write("east**2 + north**2 = 1")
     page.until(lambda: driver.find_elements("css selector", "#law-lines math msup"), "the law is typeset")
     page.says("#law-said", "At the 60 labels it is off by")
+    page.says("#picture-title", "Data and law")
     page.until(lambda: drawn(page, "#plot"), "the data are drawn")
     page.keep("3-right-law")
     if dark:
@@ -189,6 +190,7 @@ def test_a_walk_from_a_file_to_a_model(driver, studio, tmp_path, size, dark):
     for name in ("model.lawful", "report.html"):
         (driver.downloads / name).unlink()
     page.write("east**2 + north**2 = 1.4")
+    page.says("#fit-said", "Something has changed since")
     page.until(lambda: page.find("#examine").is_enabled(), "the doctor can be asked")
     page.find("#examine").click()
     page.says("#alarms", "instead of 1.4 would fit", PATIENCE)

@@ -159,7 +159,8 @@ class PredictionDisplay(Display):
             one.set_ylabel(short(self.names[j], 14)) if i == 0 else one.set_yticklabels([])
         for i, j in np.ndindex(T - 1, T - 1):
             if j > i:
-                axes[i, j].set_visible(False)
+                hidden: Any = axes[i, j]
+                hidden.set_visible(False)
         where: Any = axes[0, 1]
         where.set_visible(True)
         where.set_axis_off()

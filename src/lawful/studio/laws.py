@@ -19,9 +19,11 @@ __all__ = ["THEMES", "check", "data_picture", "items_of", "svg"]
 
 LONGEST, MOST = 20_000, 200  # characters, lines
 DRAWN = 1500  # rows
+STYLE: dict[str, Any] = {"svg.hashsalt": "lawful", "font.size": 12, "legend.facecolor": "none"}
 THEMES: dict[str, dict[str, Any]] = {
-    "light": {"text.color": "#1d2730", "axes.edgecolor": "#5a6772", "xtick.color": "#5a6772", "ytick.color": "#5a6772"},
-    "dark": {"text.color": "#e8edf1", "axes.edgecolor": "#9fb0bd", "xtick.color": "#9fb0bd", "ytick.color": "#9fb0bd"},
+    theme: dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), ink)
+    | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), soft)
+    for theme, ink, soft in (("light", "#1d2730", "#5a6772"), ("dark", "#e8edf1", "#9fb0bd"))
 }
 _drawing = threading.Lock()  # the style of matplotlib is one for all threads
 
@@ -76,8 +78,8 @@ def svg(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-def data_picture(table: Table, outputs: list[str], text: str, theme: str) -> bytes:
-    """The observed outputs with the law drawn; a law that is not right yet is left out."""
+def data_picture(table: Table, outputs: list[str], text: str, theme: str) -> tuple[bytes, bool]:
+    """The observed outputs with the law drawn, and whether it is; one that is not right yet is left out."""
     X, Y, inputs = table.split(outputs)
     law = None
     items = items_of(text)
@@ -85,7 +87,8 @@ def data_picture(table: Table, outputs: list[str], text: str, theme: str) -> byt
         law = sets.Equations(items).fit(Y, X, outputs=outputs, inputs=inputs)
     rows = np.unique(np.linspace(0, len(X) - 1, min(DRAWN, len(X))).astype(int))
     empty = np.zeros((0, len(outputs)))
-    return drawn(theme, lambda: PredictionDisplay(empty, law, labels=Y[rows], X=X[rows], names=outputs), size_of(len(outputs)))
+    display = PredictionDisplay(empty, law, labels=Y[rows], X=X[rows], names=outputs)
+    return drawn(theme, lambda: display, size_of(len(outputs))), law is not None
 
 
 def size_of(outputs: int) -> tuple[float, float]:
@@ -96,9 +99,8 @@ def drawn(theme: str, make: Any, size: tuple[float, float] = (5.4, 4.0)) -> byte
     """A display in the colours of the page."""
     import matplotlib
 
-    with _drawing, matplotlib.rc_context(THEMES.get(theme, THEMES["light"]) | {"svg.hashsalt": "lawful", "font.size": 10}):
-        ink = matplotlib.rcParams["text.color"]
-        with matplotlib.rc_context({"axes.labelcolor": ink, "axes.titlecolor": ink, "legend.facecolor": "none"}):
-            figure = new_figure(figsize=size, layout="constrained")
-            make().plot(ax=figure.subplots())
-            return svg(figure)
+    style: Any = STYLE | THEMES.get(theme, THEMES["light"])
+    with _drawing, matplotlib.rc_context(style):
+        figure = new_figure(figsize=size, layout="constrained")
+        make().plot(ax=figure.subplots())
+        return svg(figure)

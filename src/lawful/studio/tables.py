@@ -112,7 +112,7 @@ def _text(data: bytes, name: str, notes: list[str]) -> str:
         if data.startswith(head):
             raise Refused(f"{name} is no CSV file but {what}.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encodings = ("utf-16",)
+        encodings: tuple[str, ...] = ("utf-16",)
     else:
         if b"\x00" in data:
             raise Refused(f"{name} is no text (it has zero bytes); save it as CSV, encoded as UTF-8.")

@@ -98,7 +98,7 @@ def _compare(folds: list[Any], steps: int, X: Any, Y: Any, law: Any) -> dict[str
         for name in d.status:
             status[str(name)] = status.get(str(name), 0) + 1
     spread = np.nanvar(y, axis=0)
-    held = ~np.isnan(errors["with"]).all(axis=0)
+    held = np.asarray(~np.isnan(errors["with"]).all(axis=0))
     rows = [
         {"output": name} | {how: float(np.sqrt(np.nanmean(errors[how][:, t]))) if held[t] else None for how in errors}
         for t, name in enumerate(Y.columns)
