@@ -15,12 +15,12 @@ from lawful.plots.canvas import new_figure
 from lawful.sets.typeset import mathml
 from lawful.studio.tables import Refused, Table
 
-__all__ = ["THEMES", "check", "data_picture", "items_of", "svg"]
+__all__ = ["DRAWN", "THEMES", "check", "data_picture", "drawn", "items_of", "size_of"]
 
 LONGEST, MOST = 20_000, 200  # characters, lines
 DRAWN = 1500  # rows
 STYLE: dict[str, Any] = {"svg.hashsalt": "lawful", "font.size": 12, "legend.facecolor": "none"}
-THEMES: dict[str, dict[str, Any]] = {
+THEMES = {
     theme: dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), ink)
     | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), soft)
     for theme, ink, soft in (("light", "#1d2730", "#5a6772"), ("dark", "#e8edf1", "#9fb0bd"))
