@@ -190,10 +190,11 @@ def test_a_walk_from_a_file_to_a_model(driver, studio, tmp_path, size, dark):
     for name in ("model.lawful", "report.html"):
         (driver.downloads / name).unlink()
     page.write("east**2 + north**2 = 1.4")
-    page.says("#fit-said", "Something has changed since")
+    page.says("#compare-old", "Of the fit before your last change.")
     page.until(lambda: page.find("#examine").is_enabled(), "the doctor can be asked")
     page.find("#examine").click()
     page.says("#alarms", "instead of 1.4 would fit", PATIENCE)
+    assert page.find("#compare-old").is_displayed() and not page.find("#doctor-old").is_displayed()
     page.keep("5-doctor")
 
 

@@ -119,7 +119,8 @@ class PredictionDisplay(Display):
             ax.set_zlabel(short(self.names[2]))
         if np.ptp(limits, axis=1).max() < 5 * np.ptp(limits, axis=1).min():
             ax.set_aspect("equal")
-        ax.legend(loc="best", fontsize="small", framealpha=0.75, edgecolor="none")
+        # Above the axes: a law may run anywhere inside them.
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="small", frameon=False)
 
     def _inputs_of_laws(self) -> list[Any]:
         """One None for a law that is the same everywhere; else the inputs of some rows."""

@@ -116,7 +116,8 @@ function example() {
 
 function changed() {
   enable();
-  if (!$("compare").hidden || !$("doctor").hidden) say("fit-said", "Something has changed since; what you see is of the fit before.");
+  $("compare-old").hidden = $("doctor-old").hidden = false;  // inside sections that are shown with their results
+  say("fit-said", "");
   clearTimeout(state.timer);
   state.timer = setTimeout(() => { checkLaw(); drawData(); }, 300);
 }
@@ -241,6 +242,7 @@ async function showFit(result) {
     : `Errors (root mean square) on ${found.rows} held-out rows: with the law the squared error is ` +
       (Math.abs(change) < .5 ? "the same." : `${Math.abs(change).toFixed(0)} % ${change > 0 ? "lower" : "higher"}.`);
   $("command").textContent = result.command;
+  $("compare-old").hidden = true;
   for (const what of ["model", "report"]) $("get-" + what).href = `/download/${what}?session=${encodeURIComponent(state.session)}`;
   $("compare").hidden = false;
   ++state.drawn;  // a picture of the data that is still on its way comes too late
@@ -264,6 +266,7 @@ function showDoctor(result) {
     return line;
   }));
   $("equations").parentElement.hidden = !result.equations.length;
+  $("doctor-old").hidden = true;
   $("doctor").hidden = false;
 }
 
