@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -12,8 +14,10 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import lawful
+from lawful.cli import app
 from lawful.studio import Studio
 from lawful.studio.tables import Refused, read
 
@@ -262,6 +266,24 @@ def test_the_data_are_drawn_with_the_law(tab):
         assert status == (200 if len(outputs) < 3 else 400)
 
 
+def test_names_are_no_formulas(tab):
+    """matplotlib reads what stands between dollar signs."""
+    tab.upload(CIRCLE.replace("east", r"east $\frac$").replace("north", "<b>north</b> & $"))
+    words = {"outputs": [r"east $\frac$", "<b>north</b> & $"], "law": r"`east $\frac$` = `<b>north</b> & $`"}
+    status, picture, _ = tab.ask("POST", tab.at("/api/draw"), json.dumps(words))
+    assert status == 200 and b"<svg" in picture
+    (line,) = tab.post("/api/law", words)["lines"]
+    assert line["ok"] and "&lt;b&gt;north" in line["mathml"] and "<b>" not in line["mathml"]
+
+
+def test_what_nobody_thought_of_is_answered_too(tab, monkeypatch):
+    tab.upload(CIRCLE)
+    monkeypatch.setattr("lawful.studio.server.check", lambda *words: 1 / 0)
+    assert (
+        tab.post("/api/law", {"outputs": BOTH, "law": LAW}, 500)["error"] == "The studio stumbled over this: division by zero"
+    )
+
+
 # ---------------------------------------------------------------------- fits
 
 
@@ -344,3 +366,18 @@ def test_the_oldest_idle_tab_makes_room(studio):
     assert json.loads(tabs[-1].get("/api/job"))["state"] == "none"
     for tab in tabs[1:]:
         tab.post("/api/close", {})
+
+
+def test_the_command(studio):
+    words = [sys.executable, "-m", "lawful", "studio", "--no-browser", "--upload-mb", "2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        first = process.stdout.readline()
+        host, _, path = first.removeprefix("lawful studio: http://").strip().partition("/")
+        with closing(http.client.HTTPConnection(host, timeout=60)) as connection:
+            connection.request("GET", f"/{path}")
+            with connection.getresponse() as answer:
+                assert answer.status == 200 and b"lawful studio" in answer.read()
+        process.terminate()
+        assert process.wait(60) == 0 and process.stdout.read().endswith("ended\n")
+    busy = CliRunner().invoke(app, ["studio", "--no-browser", "--port", str(studio.server_port)])
+    assert busy.exit_code == 2 and "--port 0 takes one that is free" in " ".join(busy.stderr.split())

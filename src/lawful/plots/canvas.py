@@ -133,7 +133,8 @@ def output_names(names: Any, count: int) -> list[str]:
 
 
 def short(name: str, length: int = 28) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"
+    """A name as a label: not too long, and a dollar sign in it begins no formula."""
+    return (name if len(name) <= length else name[: length - 1] + "…").replace("$", r"\$")
 
 
 def rows_of(values: Any) -> np.ndarray:

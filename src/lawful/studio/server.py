@@ -113,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(str(error), error.status)
         except (BrokenPipeError, ConnectionResetError, TimeoutError):
             self.close_connection = True
+        except Exception as error:  # a page that hears nothing would wait for ever
+            self.refuse(f"The studio stumbled over this: {error or type(error).__name__}", 500)
 
     def length(self) -> int:
         given = self.headers.get("Content-Length", "0")
