@@ -43,7 +43,7 @@ test-gpu: $(VENV)/.dev  ## the same on a GPU (needs torch with CUDA in .venv)
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
 	LAWFUL_DATA="$(DATA)" $(RUN) -m pytest -q -m data
 
-test-browser: $(VENV)/.dev  ## the report and the studio in headless Chromium (needs chromium and chromedriver)
+test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
 
