@@ -23,7 +23,13 @@ c = lawful.load("m.lawful").predict(X)
 assert abs((c**2).sum(axis=1) - 1).max() < 1e-8 and "site-packages" in lawful.__file__
 print("smoke test passed:", lawful.__version__)
 """
-IN_WHEEL = ("lawful/py.typed", "lawful/__init__.pyi", "lawful/report/style.css", "lawful/cli/main.py")
+IN_WHEEL = (
+    "lawful/py.typed",
+    "lawful/__init__.pyi",
+    "lawful/report/style.css",
+    "lawful/studio/page/index.html",
+    "lawful/cli/main.py",
+)
 IN_SDIST = ("tests/test_saving.py", "tests/models/README.md", "docs/design.md", "README.md", "examples/demo.py")
 
 

@@ -15,15 +15,19 @@ SLACK = 1.0  # pixels
 def check(block) -> None:
     """Draw one figure block as the report does and look for cut or overlapping text."""
     with matplotlib.rc_context(STYLE):
-        figure = block.draw()
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        renderer = canvas.get_renderer()
-    assert 4.0 <= figure.get_figwidth() <= 9.5, f"{block.name} is {figure.get_figwidth()} inches wide"
+        legible(block.draw(), block.name)
+
+
+def legible(figure, name: str) -> None:
+    """Draw a figure and look for cut or overlapping text."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    assert 4.0 <= figure.get_figwidth() <= 9.5, f"{name} is {figure.get_figwidth()} inches wide"
     bounds = figure.bbox
     groups = []
     for axis in figure.axes:
-        if not axis.get_visible():
+        if not axis.get_visible() or not axis.axison:
             continue
         for side in (axis.xaxis, axis.yaxis):
             if side.get_visible():
@@ -39,14 +43,14 @@ def check(block) -> None:
         box = legend.get_window_extent(renderer)
         for axis in figure.axes:
             inside = axis.get_window_extent(renderer)
-            assert not overlap(box, inside), f"{block.name}: the legend lies on the axes"
+            assert not overlap(box, inside), f"{name}: the legend lies on the axes"
     for texts in groups:
         boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in texts if t.get_text().strip()]
         for text, box in boxes:
             inside = box.x0 >= bounds.x0 - SLACK and box.x1 <= bounds.x1 + SLACK
-            assert inside and box.y0 >= bounds.y0 - SLACK and box.y1 <= bounds.y1 + SLACK, f"{block.name}: {text!r} is cut"
+            assert inside and box.y0 >= bounds.y0 - SLACK and box.y1 <= bounds.y1 + SLACK, f"{name}: {text!r} is cut"
         for (a, box_a), (b, box_b) in itertools.combinations(boxes, 2):
-            assert not overlap(box_a, box_b), f"{block.name}: {a!r} and {b!r} overlap"
+            assert not overlap(box_a, box_b), f"{name}: {a!r} and {b!r} overlap"
 
 
 def overlap(a, b) -> bool:

@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "pandas", "pyarrow", "torch"}  # may be imported inside a function
+OPTIONAL = {"matplotlib", "mpl_toolkits", "pandas", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "_checks": set(),
     "_correlations": set(),
     "_files": set(),
+    "_html": set(),
     "_kernel_bases": set(),
     "_lazy": set(),
     "_memory": set(),
@@ -48,9 +49,9 @@ ALLOWED: dict[str, set[str]] = {
     "folds": set(),
     "kernels": set(),
     "metrics": {"ratings", "tasks"},
-    "plots": set(),
+    "plots": {"metrics"},
     "ratings": {"tasks"},  # tables of ratings: data sets, surrogates and baselines read them alike
-    "report": set(),
+    "report": {"saving"},
     "saving": set(),  # it looks classes up by name, so that they can offer to be saved
     "tasks": set(),
     "datasets": {"ratings"},
@@ -64,11 +65,12 @@ ALLOWED: dict[str, set[str]] = {
     "diagnosis": {"decoders", "sets", "tasks", "report"},  # is this law right for these data
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
-    "cli": {"experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},
+    "studio": {"sets", "plots", "report", "estimators", "diagnosis"},  # one page; nothing but the command line starts it
+    "cli": {"studio", "experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},
     "__main__": {"cli"},
 }
 # Experiments use whatever a user can, and only the command line and nobody else uses them.
-ALLOWED["lawful"] = set(ALLOWED) - {"cli", "__main__", "plots", "report"}
+ALLOWED["lawful"] = set(ALLOWED) - {"cli", "__main__", "report", "studio"}
 ALLOWED["experiments"] = ALLOWED["lawful"] | {"report"}
 
 

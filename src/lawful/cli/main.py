@@ -13,12 +13,13 @@ import typer
 import lawful
 from lawful.cli.comparing import compare
 from lawful.cli.learning import fit, info
+from lawful.cli.playing import studio
 from lawful.cli.predicting import predict, project
 from lawful.cli.ranking import rank
 from lawful.cli.reproducing import reproduce
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-for command in (fit, predict, project, rank, compare, info, reproduce):
+for command in (fit, predict, project, rank, compare, info, reproduce, studio):
     app.command()(command)
 
 

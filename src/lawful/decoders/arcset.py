@@ -16,9 +16,10 @@ from tqdm import tqdm
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful._checks import count, number
+from lawful._html import card, table
 from lawful._threads import Threads
 from lawful.decoders import orders  # loads its compiled kernels on first use
-from lawful.decoders.base import Decode, Decoder, Decoding, finish
+from lawful.decoders.base import MANY, Decode, Decoder, Decoding, finish
 
 __all__ = ["ArcSet", "RankingDecoding", "net_costs"]
 
@@ -61,6 +62,16 @@ class RankingDecoding:
         for field in ("value", "objective", "bound", "gap", "status"):
             frame[field] = getattr(self, field)
         return frame
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many queries have each status, and the best items of the first of them."""
+        names = np.arange(self.positions.shape[1]) if self.names is None else np.asarray(self.names, dtype=object)
+        best = names[self.order[:MANY, :5]]
+        rows = [[*items, f"{gap:.2g}", status] for items, gap, status in zip(best, self.gap, self.status)]
+        kinds, counts = np.unique(self.status, return_counts=True)
+        said = ", ".join(f"{k} {kind}" for kind, k in zip(kinds, counts)) or "no queries"
+        more = f"<div>… and {len(self.order) - MANY} more queries</div>" if len(self.order) > MANY else ""
+        return card(f"Rankings: {said}", table([*(f"best{j + 1}" for j in range(best.shape[1])), "gap", "status"], rows) + more)
 
 
 def net_costs(after: Array, tie: Array, before: Array) -> Array:

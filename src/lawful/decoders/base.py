@@ -11,10 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from lawful._array import Array, array_namespace, device_of, put_rows, take_rows, to_numpy
+from lawful._html import card, table
 from lawful._small import peak
 from lawful.sets.base import tolerance
 from lawful.sets.restore import restore, snapped
 
+MANY = 8  # rows and outputs that a notebook shows
 NEAR = 1e-6  # how far, relative to what it came from, a point may be moved to put it on C
 
 # Codes are kept while decoding (arrays of numbers travel through any array library) and named at the end.
@@ -97,6 +99,22 @@ class Decoding:
 
     def with_(self, **changes: Any) -> Decoding:
         return replace(self, **changes)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many rows have each status, and the first of them."""
+        c, status = to_numpy(self.c), self.status
+        names = self.names or tuple(f"y{t + 1}" for t in range(c.shape[1]))
+        shown = len(names) if len(names) <= MANY else MANY - 1
+        columns = [*names[:shown], *["…"] * (shown < len(names)), "residual", "margin", "status"]
+        numbers = np.c_[to_numpy(self.residual), to_numpy(self.margin)]
+        rows = [
+            [*(f"{v:.4g}" for v in c[i, :shown]), *["…"] * (shown < len(names)), *(f"{v:.2g}" for v in numbers[i]), status[i]]
+            for i in range(min(len(c), MANY))
+        ]
+        counts = ", ".join(f"{(status == name).sum()} {name}" for name in STATUS if (status == name).any()) or "no rows"
+        worst = np.max(numbers[:, 0], initial=0.0, where=~np.isnan(numbers[:, 0]))
+        more = f"<div>… and {len(c) - MANY} more rows</div>" if len(c) > MANY else ""
+        return card(f"Decoding: {counts}; largest violation {worst:.1e}", table(columns, rows) + more)
 
 
 FIELDS = ("c", "value", "residual", "law_residual", "code", "iterations", "margin")

@@ -30,6 +30,7 @@ from lawful.losses import Square
 from lawful.metrics import r2
 from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
+from lawful.sets.typeset import LawShown
 from lawful.surrogates import KernelRidge, NystromRidge, Portfolio, RegressorSurrogate
 from lawful.tasks import Tasks, read_inputs, rows_of
 
@@ -78,7 +79,7 @@ def _std(surrogate: Any, X: np.ndarray, batches: list[slice]) -> np.ndarray:
     return np.concatenate([to_numpy(surrogate.std(X[batch])) for batch in batches or [slice(0, 0)]])
 
 
-class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
+class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
     """fit = encode + regress, predict = regress + decode. Subclasses set the parameters."""
 
     constraint: Any

@@ -20,6 +20,7 @@ from lawful.losses import Hinge, Logistic, Loss, ZeroOne
 from lawful.losses.choices import Choices
 from lawful.saving.models import Savable, as_plain
 from lawful.sets import Logic
+from lawful.sets.typeset import LawShown
 from lawful.surrogates.labels import as_label_surrogate
 from lawful.surrogates.logistic import LabelLogistic
 from lawful.tasks import Tasks, as_floats, check_weights, read_inputs, rows_of
@@ -35,7 +36,7 @@ def _knows_probabilities(model: Any) -> bool:
     return bool(surrogate.probabilistic)
 
 
-class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
+class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
     """Predict labels that obey a `Logic`, from one classifier a label.
 
     Each label has log-odds s_t(x), learned on the rows on which it is known. The labels are taken as independent but for the

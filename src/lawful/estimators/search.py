@@ -25,6 +25,7 @@ from lawful.folds import make_folds
 from lawful.kernels import Precomputed
 from lawful.saving.models import Savable
 from lawful.sets import Inflated, Penalized, Reals
+from lawful.sets.typeset import LawShown
 from lawful.surrogates import KernelRidge, NystromRidge
 from lawful.tasks import Tasks
 from lawful.uncertainty import Samples
@@ -37,7 +38,7 @@ CHOICES = {
 }
 
 
-class ConstrainedRegressorCV(Savable, RegressorMixin, BaseEstimator):
+class ConstrainedRegressorCV(LawShown, Savable, RegressorMixin, BaseEstimator):
     """`ConstrainedRegressor` with its hyper-parameters chosen by cross-validation.
 
     First kernel, intercept and lambda (or the parameters of another surrogate), by the held-out error of the unconstrained

@@ -42,6 +42,7 @@ from sklearn.base import BaseEstimator
 from lawful._array import Array, array_namespace, to_numpy
 from lawful._small import peak
 from lawful.sets.restore import constraints, roundoff, violation
+from lawful.sets.typeset import LawShown
 
 TOL = 1e-8  # a point is in C when no function is off by more than this fraction of its scale
 ROUNDING = (
@@ -55,7 +56,7 @@ class Version:
     """An identity, new with each fit. Without slots: skops saves only objects that it can look into."""
 
 
-class ConstraintSet(BaseEstimator):
+class ConstraintSet(LawShown, BaseEstimator):
     """A closed set C of admissible outputs. See the module's docstring for the interface."""
 
     convex: Any = False
@@ -105,6 +106,9 @@ class ConstraintSet(BaseEstimator):
     def after_load(self) -> None:
         """Make what is not saved."""
         self.version_ = Version()
+
+    def _law(self) -> Self:
+        return self
 
     def _learn(self, Y: Array) -> None:
         """Hook for subclasses: check T against the parameters and prepare constants."""

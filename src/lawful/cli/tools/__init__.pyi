@@ -1,11 +1,11 @@
 """What `lawful.cli.tools` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
-from lawful.cli.tools.fits import columns, estimator, learn, summarise
+from lawful.cli.tools.fits import columns, estimator, learn
 from lawful.cli.tools.ordering import orders, ratings
-from lawful.cli.tools.pages import page
 from lawful.cli.tools.rivals import RIVALS, draw, judge
 from lawful.cli.tools.streams import certificate, numbers_of, stream
 from lawful.cli.tools.tables import choose, free, numbers, pandas, pieces, read, writing
+from lawful.report.fits import page, summarise
 from lawful.saving.models import describe, load
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The report of `lawful fit`: one HTML page that needs nothing but a browser."""
+"""What a fit is worth, as numbers and as one HTML page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -11,9 +11,38 @@ from lawful.report.blocks import Figure, Grid, Section, Table, Text
 from lawful.report.html import document
 from lawful.saving.models import law_in_words, versions
 
-__all__ = ["page"]
+__all__ = ["page", "summarise"]
 
 SHOWN = 6  # outputs that are drawn
+CHECKED = 2000  # training rows that are decoded again for the summary
+
+
+def summarise(model: Any, X: Any, Y: Any, data: Any, seconds: float) -> dict[str, Any]:
+    """What a fit is worth: held-out errors of every output before the law, and the law on training rows."""
+    inner = getattr(model, "best_estimator_", model)
+    found = []
+    for name, residuals in zip(Y.columns, inner.surrogate_.residuals()):
+        known = Y[name].to_numpy()[~np.isnan(Y[name].to_numpy())]
+        r, spread = to_numpy(residuals), float(known.std())
+        rmse = float(np.sqrt(np.mean(r**2)))
+        found.append({"output": name, "observed": len(known), "rmse": rmse, "r2": 1 - (rmse / spread) ** 2 if spread else None})
+    rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), CHECKED)).astype(int)]
+    d = inner.decode(rows)
+    law = {"rows": len(rows), "violation": float(np.nanmax(to_numpy(d.residual), initial=0.0)), "status": _count(d.status)}
+    return {
+        "data": str(data),
+        "rows": len(X),
+        "inputs": list(X.columns),
+        "outputs": found,
+        "law": law,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _count(status: np.ndarray) -> dict[str, int]:
+    """How many rows have each status."""
+    names, times = np.unique(status, return_counts=True)
+    return {str(name): int(k) for name, k in zip(names, times)}
 
 
 def page(model: Any, X: Any, Y: Any, summary: dict[str, Any]) -> str:

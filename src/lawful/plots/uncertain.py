@@ -1,4 +1,4 @@
-"""Pictures, for people who would rather look than read. Needs matplotlib (`pip install 'lawful[plot]'`)."""
+"""Pictures of several data sets, of prediction sets and of draws, each a figure of its own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-INK, LAW, STL, NLMTL = "#444444", "#b9c4cf", "#d1603d", "#1f6f8b"
+from lawful.plots.canvas import LAWFUL, LAWLESS, new_figure
 
+__all__ = ["plot_curves", "plot_draws", "plot_sets"]
 
-def _figure(*args: Any, **kwargs: Any) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("lawful.plots needs matplotlib: pip install 'lawful[plot]'") from error
-    return Figure(*args, **kwargs)
+INK, PALE = "#444444", "#b9c4cf"
 
 
 def plot_curves(panels: list[tuple[str, Any, dict[str, np.ndarray], np.ndarray]]) -> Any:
@@ -22,12 +18,12 @@ def plot_curves(panels: list[tuple[str, Any, dict[str, np.ndarray], np.ndarray]]
 
     `panels` holds (title, data with .Y, predictions by method in order of x, truth in order of x). Returns a Figure.
     """
-    figure = _figure(figsize=(4.6 * len(panels), 6.6), layout="constrained")
+    figure = new_figure(figsize=(4.6 * len(panels), 6.6), layout="constrained")
     axes = figure.subplots(2, len(panels), squeeze=False, height_ratios=[3, 2])
-    colours = {"STL": STL, "NL-MTL": NLMTL}
+    colours = {"STL": LAWLESS, "NL-MTL": LAWFUL}
     for column, (title, data, predictions, truth) in enumerate(panels):
         plane, error = axes[0, column], axes[1, column]
-        plane.plot(*truth.T, color=LAW, lw=6, solid_capstyle="round", label="truth")
+        plane.plot(*truth.T, color=PALE, lw=6, solid_capstyle="round", label="truth")
         plane.plot(*data.Y.T, ".", color=INK, ms=3.5, alpha=0.6, label="training data")
         for name, c in predictions.items():
             plane.plot(*c.T, color=colours[name], lw=1.6, label=name)
@@ -52,21 +48,21 @@ def plot_sets(sets: Any, rows: Any = None, law: np.ndarray | None = None, labels
     T = sets.shape[1]
     if T not in (2, 3):
         return _plot_intervals(sets, rows, labels)
-    figure = _figure(figsize=(5.4, 5.4), layout="constrained")
+    figure = new_figure(figsize=(5.4, 5.4), layout="constrained")
     axis = figure.add_subplot(projection="3d") if T == 3 else figure.subplots()
     if law is not None:
-        axis.plot(*law.T, ".", color=LAW, ms=2 if T == 2 else 1, label="law")
+        axis.plot(*law.T, ".", color=PALE, ms=2 if T == 2 else 1, label="law")
     points = None if sets.kind == "curves" else sets.sample_set(n, 0)
     for k, row in enumerate(rows):
         name = "set" if k == 0 else None
         if points is None:
             for j, arc in enumerate(sets.curve_points(row)):
-                axis.plot(*arc.T, color=NLMTL, lw=4, alpha=0.7, solid_capstyle="butt", label=name if j == 0 else None)
+                axis.plot(*arc.T, color=LAWFUL, lw=4, alpha=0.7, solid_capstyle="butt", label=name if j == 0 else None)
         else:
-            axis.plot(*points[row].T, ".", color=NLMTL, ms=2, alpha=0.5, label=name)
+            axis.plot(*points[row].T, ".", color=LAWFUL, ms=2, alpha=0.5, label=name)
     axis.plot(*sets.center[rows].T, "o", color=INK, ms=4, label="prediction")
     if labels is not None:
-        axis.plot(*np.asarray(labels)[rows].T, "x", color=STL, ms=6, label="truth")
+        axis.plot(*np.asarray(labels)[rows].T, "x", color=LAWLESS, ms=6, label="truth")
     axis.set(xlabel=sets.names[0], ylabel=sets.names[1])
     axis.set_aspect("equal")
     axis.legend(frameon=False)
@@ -79,16 +75,16 @@ def _plot_intervals(sets: Any, rows: np.ndarray, labels: Any) -> Any:
     T = sets.shape[1]
     across = min(T, 5)
     down = -(-T // across)
-    figure = _figure(figsize=(2.4 * across, 2.2 * down), layout="constrained")
+    figure = new_figure(figsize=(2.4 * across, 2.2 * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for t, axis in enumerate(axes):
         if t >= T:
             axis.set_visible(False)
             continue
-        axis.vlines(np.arange(len(rows)), *bounds[rows, t].T, color=NLMTL, lw=4, alpha=0.6)
+        axis.vlines(np.arange(len(rows)), *bounds[rows, t].T, color=LAWFUL, lw=4, alpha=0.6)
         axis.plot(np.arange(len(rows)), sets.center[rows, t], "o", color=INK, ms=3)
         if labels is not None:
-            axis.plot(np.arange(len(rows)), np.asarray(labels)[rows, t], "x", color=STL, ms=5)
+            axis.plot(np.arange(len(rows)), np.asarray(labels)[rows, t], "x", color=LAWLESS, ms=5)
         axis.set(title=sets.names[t], xticks=[])
         axis.spines[["top", "right"]].set_visible(False)
     return figure
@@ -96,10 +92,10 @@ def _plot_intervals(sets: Any, rows: np.ndarray, labels: Any) -> Any:
 
 def plot_draws(draws: np.ndarray, law: np.ndarray | None = None, rows: Any = None, names: Any = None) -> Any:
     """Draws (m, n, T) from a prediction restricted to the law, in the plane of the first two outputs. Returns a Figure."""
-    figure = _figure(figsize=(5.4, 5.4), layout="constrained")
+    figure = new_figure(figsize=(5.4, 5.4), layout="constrained")
     axis = figure.subplots()
     if law is not None:
-        axis.plot(*np.asarray(law)[:, :2].T, ".", color=LAW, ms=2)
+        axis.plot(*np.asarray(law)[:, :2].T, ".", color=PALE, ms=2)
     for row in range(min(len(draws), 12)) if rows is None else rows:
         axis.plot(*np.asarray(draws)[row, :, :2].T, ".", ms=3, alpha=0.4)
     names = names or ("y1", "y2")
