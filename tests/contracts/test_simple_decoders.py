@@ -380,7 +380,7 @@ def test_chains_with_negative_scores_are_the_best_of_all():
     rising = np.array([(a, b, c) for i, a in enumerate(v) for j, b in enumerate(v[i:], i) for c in v[j:]])
     d = solve(Chain(), F, C)
     good = (d.code == OK) | (d.code == LOW_CONFIDENCE)
-    assert 10 < good.sum()
+    assert good.sum() > 10
     np.testing.assert_allclose(d.value[good], F.costs(rising).min(axis=1)[good], atol=1e-12)
     falling = Objective([Pinball(0.5)] * 2, [np.array([[-1.0]])] * 2, [np.array([0.0])] * 2)
     assert solve(Chain(), falling, set_(Monotone(), 2)).code[0] == NOT_CONVERGED

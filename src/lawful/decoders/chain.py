@@ -2,8 +2,8 @@ r"""Outputs in order with piecewise linear losses: dynamic programming over the 
 
     min  sum_t f_t(c_t)    subject to    u_1 <= u_2 <= ... <= u_T,    u_t = sign (c_t - steps_t)
 
-Each f_t is linear between its corners. Where it is bounded below, a best chain has all u_t at corners (of some f_s, s in the same
-run of equal u), so over the union v_1 < ... < v_K of all of them, shifted by their steps,
+Each f_t is linear between its corners. Where it is bounded below, a best chain has all u_t at corners (of some f_s, s in the
+same run of equal u), so over the union v_1 < ... < v_K of all of them, shifted by their steps,
 
     V_t(k) = f_t(v_k) + min over j <= k of V_{t-1}(j)
 

@@ -50,10 +50,11 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
         there, all labels together under the logic. Regressors, `KernelRidge` among them, are calibrated on held-out rows.
     loss : {"auto", "subset", "hamming", "hinge", "logistic"} or a Loss
         What a prediction is best for. "auto" is "hamming" where probabilities are known and exact (`Logic.exact_`), which has
-        the better F1 and nearly as many rows right as "subset", and "subset" elsewhere. The choices: the most probable assignment ("subset": a row is right or wrong as a whole); the
-        fewest wrong labels on average ("hamming": by the probabilities of `predict_proba`); or the assignment that agrees best
-        with the scores, sum_t w_t l(s_t(x), c_t) with labels in {-1, 1} ("hinge", "logistic", any `Loss`; `ZeroOne()` is the
-        nearest assignment to the labels that each classifier gives on its own).
+        the better F1 and nearly as many rows right as "subset", and "subset" elsewhere. The choices: the most probable
+        assignment ("subset": a row is right or wrong as a whole); the fewest wrong labels on average ("hamming": by the
+        probabilities of `predict_proba`); or the assignment that agrees best with the scores, sum_t w_t l(s_t(x), c_t) with
+        labels in {-1, 1} ("hinge", "logistic", any `Loss`; `ZeroOne()` is the nearest assignment to the labels that each
+        classifier gives on its own).
     weights : (T,) or (T, 2), or {label: number or pair}, optional
         What a wrong label costs: one number, or (false alarm, miss). Not for "subset".
     n_jobs : how many classifiers are fitted at once (joblib).
@@ -308,8 +309,9 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
         parts = [self.constraint_.marginals(self._scores(batch)) for batch in self._inputs(X)]
         if not self.constraint_.exact_:
             warnings.warn(
-                "probabilities are approximate (means over random assignments that obey): the formulas tie too many labels "
-                "together for exact sums",
+                "probabilities are approximate, with a standard error of up to 0.05 and some bias (means over 100 random "
+                "assignments that obey): the formulas tie too many labels together for exact sums; fewer or shorter formulas "
+                "would do",
                 UserWarning,
                 stacklevel=2,
             )
