@@ -201,7 +201,7 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     [
         (ConstrainedClassifier(["a -> b"]), Y, TypeError, "give Logic"),
         (ConstrainedClassifier(LAW, loss="hammin"), Y, ValueError, "choose one of"),
-        (ConstrainedClassifier(LAW, weights=[1] * 5), Y, ValueError, "weights mean nothing"),
+        (ConstrainedClassifier(LAW, loss="subset", weights=[1] * 5), Y, ValueError, "weights mean nothing"),
         (ConstrainedClassifier(LAW, loss="hamming", weights=[1, 2]), Y, ValueError, "give 5 numbers"),
         (ConstrainedClassifier(LAW, loss="hamming", weights={"dgo": 1}), Y, ValueError, "no label"),
         (ConstrainedClassifier(LAW, surrogate=LogisticRegression), Y, TypeError, "an instance"),

@@ -345,7 +345,7 @@ def hard(T=60, seed=0, time_limit=10.0):
 
 
 def test_search_agrees_with_integer_programming():
-    law = hard()
+    law = hard(time_limit=600.0)  # a busy machine is no reason to give up
     assert not law.exact_
     costs = np.random.default_rng(1).standard_normal((40, 60))
     found, _, gap = law.best(costs)

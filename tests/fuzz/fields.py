@@ -55,11 +55,12 @@ def convex_shape(positions: np.ndarray, concave: bool, size: float) -> Named:
 
 
 def hierarchy(S: np.ndarray, nonnegative: bool, size: float) -> Named:
-    T = len(S)
-    A = np.eye(T) - S @ np.linalg.pinv(S)
+    """S ends with the identity: bottom series come last."""
+    T, n = S.shape
+    A = np.concatenate([np.eye(T - n), -S[: T - n]], axis=1)
     G = -np.eye(T) if nonnegative else np.zeros((0, T))
     new = New("lawful.Hierarchy", S, nonnegative)
-    return linear(new, T, "Hierarchy", A, np.zeros(T), G, np.zeros(len(G)), 0.0, size)
+    return linear(new, T, "Hierarchy", A, np.zeros(len(A)), G, np.zeros(len(G)), 0.0, size)
 
 
 def margins(I: int, J: int, table: np.ndarray, columns: bool) -> Named:
