@@ -1,8 +1,10 @@
 """The laws of other fields beside the usual tools of these fields: errors over fresh seeds, and the time of two projections.
 
-    python benchmarks/fields.py [--seeds 10]
+    python benchmarks/fields.py [--seeds 10] [--first 100] [--peers]
 
 Examples were written with seed 0; figures here are means over seeds from 100 on. `cvxpy` is asked too where it is installed.
+With --peers, `hierarchicalforecast` (which must be installed) reconciles the same base forecasts with its own MinT, and our
+`Hierarchy` in the metric of the covariance that it used.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from lawful import CorrelationMatrices, Monotone, project
+from lawful import CorrelationMatrices, Hierarchy, Monotone, project
 
 try:
     import cvxpy
@@ -26,7 +28,7 @@ except ImportError:
     cvxpy = None
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
-EXAMPLES = ("reconciliation", "quantiles", "compositions", "correlations", "margins", "network_flow", "orientations")
+EXAMPLES = ("reconciliation", "quantiles", "shapes", "compositions", "correlations", "margins", "network_flow", "orientations")
 
 
 def errors(name: str, seeds: range) -> None:
@@ -97,15 +99,47 @@ def alternating(M: np.ndarray, steps: int = 2000) -> np.ndarray:
     return Y
 
 
+def peers(seeds: range) -> None:
+    """hierarchicalforecast's own MinT against `Hierarchy`, over random hierarchies of three levels."""
+    from hierarchicalforecast.methods import MinTrace
+
+    print("\nhierarchicalforecast's MinTrace and Hierarchy in its covariance: largest relative difference")
+    for method in ("ols", "wls_struct", "wls_var", "mint_cov", "mint_shrink"):
+        worst = 0.0
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            n = int(rng.integers(4, 12))
+            half = int(rng.integers(1, n))
+            S = np.concatenate(
+                [np.ones((1, n)), (np.arange(n) < half)[None] * 1.0, (np.arange(n) >= half)[None] * 1.0, np.eye(n)]
+            )
+            T = len(S)
+            truth = rng.uniform(1, 100, (n, 80))
+            mixed = rng.standard_normal((T, T))
+            fitted = S @ truth + mixed @ rng.standard_normal((T, 80))
+            base = S @ rng.uniform(1, 100, (n, 20)) + mixed @ rng.standard_normal((T, 20))
+            theirs = MinTrace(method=method)
+            found = theirs.fit_predict(S=S, y_hat=base, y_insample=S @ truth, y_hat_insample=fitted)["mean"]
+            ours = project(base.T, Hierarchy(S), metric=np.linalg.inv(theirs.W)).T
+            worst = max(worst, float(np.abs(ours - found).max() / np.abs(found).max()))
+        print(f"  {method:<14}{worst:.1e}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=100, help="the first seed")
+    parser.add_argument("--peers", action="store_true", help="ask hierarchicalforecast, and nothing else")
     parser.add_argument("--only", nargs="*", default=[*EXAMPLES, "speed"])
     options = parser.parse_args()
+    seeds = range(options.first, options.first + options.seeds)
+    if options.peers:
+        peers(seeds)
+        return
     sys.path.insert(0, str(FOLDER))
     for name in EXAMPLES:
         if name in options.only:
-            errors(name, range(100, 100 + options.seeds))
+            errors(name, seeds)
     if "speed" in options.only:
         monotone()
         correlations()

@@ -72,15 +72,22 @@ def test_any_classifier_obeys(name, loss):
 
 
 def test_probabilities_are_those_of_the_assignments():
-    model = ConstrainedClassifier(LAW).fit(X, Y)
+    model = ConstrainedClassifier(LAW, loss="subset").fit(X, Y)
     s = model.decision_function(X)
     weight = np.exp(s @ POINTS.T)
     weight /= weight.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), weight @ POINTS, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X), POINTS[weight.argmax(axis=1)])
     wrong = np.abs(POINTS[:, None] - POINTS[None]).sum(axis=2)
-    model.loss = "hamming"
+    model = ConstrainedClassifier(LAW).fit(X, Y)
+    assert model.loss_ == "hamming"  # "auto": its probabilities are exact
     np.testing.assert_allclose(model.decode(X).value, (weight @ wrong).min(axis=1), atol=1e-9)
+
+
+def test_the_loss_is_that_of_whole_rows_where_probabilities_are_not_known():
+    assert ConstrainedClassifier(LAW, surrogate=LinearSVC()).fit(X, Y).loss_ == "subset"
+    with pytest.raises(ValueError, match="weights need probabilities"):
+        ConstrainedClassifier(LAW, surrogate=LinearSVC(), weights=[1, 2, 3, 4, 5]).fit(X, Y)
 
 
 def test_losses_by_score():
@@ -194,7 +201,7 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     [
         (ConstrainedClassifier(["a -> b"]), Y, TypeError, "give Logic"),
         (ConstrainedClassifier(LAW, loss="hammin"), Y, ValueError, "choose one of"),
-        (ConstrainedClassifier(LAW, weights=[1] * 5), Y, ValueError, "weights mean nothing"),
+        (ConstrainedClassifier(LAW, loss="subset", weights=[1] * 5), Y, ValueError, "weights mean nothing"),
         (ConstrainedClassifier(LAW, loss="hamming", weights=[1, 2]), Y, ValueError, "give 5 numbers"),
         (ConstrainedClassifier(LAW, loss="hamming", weights={"dgo": 1}), Y, ValueError, "no label"),
         (ConstrainedClassifier(LAW, surrogate=LogisticRegression), Y, TypeError, "an instance"),

@@ -76,7 +76,7 @@ def test_jackknife_plus():
     for _ in range(4):
         X, Y = circle(rng, 40)
         model = ConformalRegressor(ConstrainedRegressor(Sphere(), surrogate=RIDGE), 0.2, method="jackknife+").fit(X, Y)
-        assert len(model.parts_) == model.n_calibration_ == 40
+        assert len(model.models_) == model.n_calibration_ == 40
         covered.append(model.contains(*circle(rng, 200)).mean())
     assert abs(np.mean(covered) - 0.8) < 0.1  # one of forty rows: 0.06; four of them: 0.03
 
@@ -108,10 +108,10 @@ def test_cv_plus_counts_over_folds():
     )
     X_test, Y_test = circle(rng, 100, 0.2)
     count = np.zeros(100)
-    for part in model.parts_:
-        F = part.model.predictive(X_test)
-        s = np.sqrt(np.maximum(F.value(Y_test) - F.value(decode(F, part.model.constraint_).c), 0))
-        count += (part.scores[None, :] < s[:, None]).sum(axis=1)
+    for blind, scores in zip(model.models_, model.scores_):
+        F = blind.predictive(X_test)
+        s = np.sqrt(np.maximum(F.value(Y_test) - F.value(decode(F, blind.constraint_).c), 0))
+        count += (scores[None, :] < s[:, None]).sum(axis=1)
     np.testing.assert_array_equal(model.contains(X_test, Y_test), count < 0.85 * 61)
 
 

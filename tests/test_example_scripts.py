@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -63,6 +66,12 @@ def test_reconciliation():
 def test_quantiles():
     r = script("quantiles").run()
     lawful_and_better(r, "lawful: Monotone, in the metric of a sample", "sorted", within=1.02)
+    lawful_and_better(r, "lawful: all levels together over Monotone", "sorted", "lawful: Monotone, equal weights")
+
+
+def test_shapes():
+    r = script("shapes").run()
+    lawful_and_better(r, "lawful: rising and convex", "slopes sorted")
 
 
 def test_compositions():
@@ -197,3 +206,18 @@ def test_label_logic():
     assert r["lawful violations"] == 0 and r["free violations"] > 0.2
     assert r["lawful rows right"] > r["free rows right"] + 0.15 and r["lawful F1"] > r["free F1"]
     assert r["even"] < 1e-12 and r["status"] == {"ok"}
+
+
+PAGES = ["compositions", "correlations", "error_bars", "label_logic", "margins", "network_flow", "orientations", "power_flow"]
+PAGES += ["prediction_sets", "quantiles", "reconciliation", "shapes"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_of_fields_draw_and_print(name, monkeypatch, capsys):
+    monkeypatch.chdir(FOLDER)
+    matplotlib.use("Agg")
+    plt.close("all")
+    runpy.run_path(str(FOLDER / f"plot_{name}.py"))
+    assert plt.get_fignums()
+    assert sum(any(letter.isdigit() for letter in line) for line in capsys.readouterr().out.splitlines()) >= 3  # its figures
+    plt.close("all")

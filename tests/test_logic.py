@@ -20,7 +20,7 @@ from lawful.sets.logic.junction import Junction
 from lawful.sets.logic.parts import Conflict, split
 from lawful.sets.logic.reader import MAX_DEPTH, MAX_LENGTH, read
 from lawful.sets.logic.search import Search
-from lawful.sets.logic.table import Table
+from lawful.sets.logic.table import Table, holds
 
 LABELS = 7
 NAMES = [f"y{t + 1}" for t in range(LABELS)]
@@ -345,7 +345,7 @@ def hard(T=60, seed=0, time_limit=10.0):
 
 
 def test_search_agrees_with_integer_programming():
-    law = hard()
+    law = hard(time_limit=600.0)  # a busy machine is no reason to give up
     assert not law.exact_
     costs = np.random.default_rng(1).standard_normal((40, 60))
     found, _, gap = law.best(costs)
@@ -428,3 +428,23 @@ def test_copies_say_the_same():
     for bad in ((0, 0), (1,), "ab", (0, np.nan)):
         with pytest.raises(ValueError, match="two different numbers"):
             Logic("y1", values=bad).fit(np.zeros((1, 1)))
+
+
+def test_random_assignments_have_a_bounded_price(monkeypatch):
+    """Marginals of formulas that no table holds never wait for integer programming, and every draw obeys."""
+    rng = np.random.default_rng(5)
+    T = 60
+    clauses = []
+    for _ in range(150):
+        chosen = rng.choice(T, 3, replace=False)
+        clauses.append(" or ".join(f"{'not ' if rng.random() < 0.5 else ''}y{t + 1}" for t in chosen))
+    law = Logic(clauses).fit(np.zeros((1, T)))
+    assert not law.exact_
+    drawn = []
+    original = Search._draw
+    monkeypatch.setattr(Search, "_draw", lambda self, logits: drawn.append(original(self, logits)) or drawn[-1])
+    monkeypatch.setattr(Search, "_repair", lambda *_: pytest.fail("a draw asked for a proof"))
+    q = law.marginals(rng.standard_normal((3, T)))
+    assert q.shape == (3, T) and (q >= 0).all() and (q <= 1).all()
+    part = law.compiled_.split.parts[0]
+    assert len(drawn) >= 100 and all(holds(part, part.asserted, found).all() for found in drawn[:100])

@@ -22,6 +22,7 @@ import lawful
 from contracts.test_sets import SETS
 from lawful import (
     Absolute,
+    ConformalRegressor,
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
@@ -338,3 +339,14 @@ def test_learned_laws(constraint, tmp_path):
     again = lawful.load(tmp_path / "learned.lawful")
     np.testing.assert_array_equal(again.predict(x[:20]), model.predict(x[:20]))
     assert getattr(again.constraint_, "equations_", None) == getattr(model.constraint_, "equations_", None)
+
+
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_prediction_sets_come_back(tmp_path, method):
+    model = ConformalRegressor(ConstrainedRegressor(Equations(CIRCLE), surrogate=RIDGE), 0.2, method=method, random_state=0)
+    model.fit(X, Y).save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(again.predict_set(NEW).intervals(), model.predict_set(NEW).intervals())
+    np.testing.assert_array_equal(again.predict_bound(NEW, "lower"), model.predict_bound(NEW, "lower"))
+    assert describe(tmp_path / "model")["law"] == CIRCLE

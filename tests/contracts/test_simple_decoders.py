@@ -11,6 +11,8 @@ from sklearn.base import clone
 from lawful._array import to_numpy
 from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import LOW_CONFIDENCE, NOT_CONVERGED, OK
+from lawful.decoders.chain import Chain
+from lawful.decoders.conic import Conic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
 from lawful.decoders.enumeration import Enumeration
@@ -18,12 +20,14 @@ from lawful.decoders.projection import FormProjection, Projection
 from lawful.decoders.riemannian import Riemannian
 from lawful.losses.objective import Objective, SmoothObjective
 from lawful.losses.quadratic import Quadratic, QuadraticForm
+from lawful.losses.regression import Pinball
 from lawful.sets.algebra import Product
 from lawful.sets.cloud import PointCloud
 from lawful.sets.elementary import Affine, Box, Reals
 from lawful.sets.logic.law import Logic
 from lawful.sets.manifolds import PositiveSemidefinite, Rotations, Stiefel
 from lawful.sets.round import Ball, Ellipsoid, Sphere
+from lawful.sets.shapes import Monotone
 from lawful.sets.simplex import Simplex
 
 
@@ -84,7 +88,17 @@ def smooth(m, T, k=6, seed=0):
     return SmoothObjective([LogCosh()] * T, [rng.uniform(0.05, 1, (m, k)) for _ in range(T)], atoms)
 
 
+def pinballs(m, T, k=9, seed=0, signed=False, xp=np):
+    """Quantiles 1/(T+1), ..., T/(T+1), each of labels of its own."""
+    rng = np.random.default_rng(seed)
+    scores = [rng.uniform(-0.4 if signed else 0.05, 1, (m, k)) for _ in range(T)]
+    losses = [Pinball((t + 1) / (T + 1)) for t in range(T)]
+    return Objective(losses, [xp.asarray(s) for s in scores], [xp.asarray(rng.standard_normal(k)) for _ in range(T)])
+
+
 PAIRS = [
+    (Chain(), pinballs, Monotone(), 4),
+    (Chain(), pinballs, Monotone(increasing=False, gap=0.2), 3),
     (Projection(), quadratic, Sphere(), 3),
     (Projection(), quadratic, Simplex(), 4),
     (FormProjection(), form, Affine([1.0, 1.0, 1.0, 1.0], 1.0), 4),
@@ -351,6 +365,28 @@ def test_coordinate_plateaus_margins_and_unbounded_scores():
     assert Coordinate().missing(sure, set_(Sphere(), 1)) == ["Sphere.interval"]
 
 
+@pytest.mark.parametrize("law", [Monotone(), Monotone(gap=0.3), Monotone(increasing=False)], ids=str)
+def test_chains_are_what_linear_programming_finds(law):
+    C, F = set_(law, 5), pinballs(20, 5)
+    d = solve(Chain(), F, C)
+    np.testing.assert_allclose(d.value, solve(Conic(), F, C).value, atol=1e-7)
+    assert (d.status == "ok").all()
+
+
+def test_chains_with_negative_scores_are_the_best_of_all():
+    """Every rising choice of corners, one by one; and an objective that falls without end is no answer."""
+    C, F = set_(Monotone(), 3), pinballs(40, 3, k=5, signed=True)
+    v = np.sort(np.concatenate(F.atoms))
+    rising = np.array([(a, b, c) for i, a in enumerate(v) for j, b in enumerate(v[i:], i) for c in v[j:]])
+    d = solve(Chain(), F, C)
+    good = (d.code == OK) | (d.code == LOW_CONFIDENCE)
+    assert good.sum() > 10
+    np.testing.assert_allclose(d.value[good], F.costs(rising).min(axis=1)[good], atol=1e-12)
+    falling = Objective([Pinball(0.5)] * 2, [np.array([[-1.0]])] * 2, [np.array([0.0])] * 2)
+    assert solve(Chain(), falling, set_(Monotone(), 2)).code[0] == NOT_CONVERGED
+    assert "piecewise linear losses" in Chain().missing(quadratic(2, 3), C)
+
+
 def test_coordinate_runs_on_another_array_library():
     rng = np.random.default_rng(0)
     atoms, scores = [rng.standard_normal(5)] * 2, [rng.uniform(0.1, 1, (6, 5)) for _ in range(2)]
@@ -363,7 +399,10 @@ def test_coordinate_runs_on_another_array_library():
 @pytest.mark.parametrize("decoder, make, C, T", PAIRS, ids=lambda p: getattr(p, "__name__", str(p).split(" object")[0]))
 def test_single_precision_stays_single_and_converges(decoder, make, C, T):
     F, C = make(23, T), set_(C, T)
-    parts = [np.float32(x) for x in ((F.a, F.b) if hasattr(F, "a") else (F.Q, F.w))]
-    d = solve(decoder, type(F)(*parts), C)
+    if isinstance(F, Objective):
+        single = Objective(F.losses, *([np.float32(x) for x in xs] for xs in (F.scores, F.atoms)))
+    else:
+        single = type(F)(*(np.float32(x) for x in ((F.a, F.b) if hasattr(F, "a") else (F.Q, F.w))))
+    d = solve(decoder, single, C)
     assert d.c.dtype == np.float32 and (d.status == "ok").all()
     np.testing.assert_allclose(d.value, solve(decoder, F, C).value, atol=1e-4)

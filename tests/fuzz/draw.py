@@ -9,6 +9,7 @@ import numpy as np
 
 from . import compose, laws
 from .expressions import UNARY, Binary, Const, Node, Relation, Value, Var, formula, number, polynomial, strip
+from .fields import draw_field
 from .laws import Formulas, Law
 from .source import New, Written
 
@@ -221,6 +222,8 @@ def draw_named(rng: np.random.Generator, T: int) -> Law:
     kinds += ["Stiefel", "Stiefel"] if T in (2, 3, 4, 6) else []
     kinds += ["Semidefinite", "Semidefinite"] if T in (1, 3, 4, 6, 9) else []
     kinds += ["Rankings"] if T in (1, 3, 6) else []
+    if rng.random() < 0.3 and (found := draw_field(rng, T, s)) is not None:
+        return found
     kind = str(rng.choice(kinds))
     if kind in ("Sphere", "Ball"):
         return laws.round_set(kind, float(rounded(s * rng.uniform(0.3, 3))), center, T)

@@ -41,7 +41,7 @@ class Case:
 def law_of(seed: int, number: int) -> tuple[np.random.Generator, Names, Law]:
     """The law of a case, the names of its columns, and the generator that goes on from there."""
     rng = np.random.default_rng([seed, number])
-    T = int(rng.choice([1, 2, 3, 4, 5, 6, 9], p=[0.1, 0.29, 0.26, 0.15, 0.06, 0.1, 0.04]))
+    T = int(rng.choice([1, 2, 3, 4, 5, 6, 9, 10, 12], p=[0.1, 0.28, 0.25, 0.15, 0.06, 0.1, 0.04, 0.01, 0.01]))
     names = draw_names(rng, T, int(rng.integers(1, 4)))
     return rng, names, draw_law(rng, T, names)
 

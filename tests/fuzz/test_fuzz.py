@@ -20,7 +20,7 @@ import lawful
 from lawful.sets.manifolds import Rotations
 from lawful.sets.round import Sphere
 
-from . import calls, compose, draw, laws, optimum, run
+from . import calls, compose, draw, fields, laws, optimum, run
 from .expressions import Binary, Const, Power, Relation, Unary, Var
 from .judge import clear, judge
 from .laws import Evidence
@@ -70,8 +70,23 @@ SCALES = st.integers(-12, 12).map(lambda k: 10.0**k)
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5).map(np.array)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
-@given(ROWS, SCALES, st.sampled_from(["Sphere", "Ball", "Ellipsoid", "Box", "Simplex", "Affine", "PointCloud"]), NUMBERS)
+ANY_SCALE = [
+    "Sphere",
+    "Ball",
+    "Ellipsoid",
+    "Box",
+    "Simplex",
+    "Affine",
+    "PointCloud",
+    "Monotone",
+    "ConvexShape",
+    "Hierarchy",
+    "Flow",
+]
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(ROWS, SCALES, st.sampled_from(ANY_SCALE), NUMBERS)
 def test_named_sets_hold_at_any_scale(rows, scale, kind, shift):
     """ok at every scale, contained, the same alone as in the batch, the input unchanged."""
     made = {
@@ -82,6 +97,10 @@ def test_named_sets_hold_at_any_scale(rows, scale, kind, shift):
         "Simplex": lambda: laws.simplex(scale, 3),
         "Affine": lambda: laws.affine(np.array([[1.0, 2.0, -1.0]]), np.array([shift * scale]), 3),
         "PointCloud": lambda: laws.cloud(scale * np.array([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]])),
+        "Monotone": lambda: fields.monotone(3, shift > 0, abs(shift) * scale, scale),
+        "ConvexShape": lambda: fields.convex_shape(np.array([0.0, 1.0, 3.0]), shift > 0, scale),
+        "Hierarchy": lambda: fields.hierarchy(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), shift > 0, scale),
+        "Flow": lambda: fields.flow([(0, 1), (1, 2), (0, 2)], scale * np.array([1.0, 0.5, 2.0]), np.full(3, 3 * scale)),
     }
     law = made[kind]()
     names = draw.Names(None, None, 3, 1)

@@ -3,6 +3,7 @@
 from lawful.decoders.arcset import ArcSet, RankingDecoding
 from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import AVERAGED, INFEASIBLE, LOW_CONFIDENCE, NOT_CONVERGED, OK, STATUS, Decoder, Decoding, stack
+from lawful.decoders.chain import Chain
 from lawful.decoders.conic import Conic
 from lawful.decoders.convex import ConvexDescent
 from lawful.decoders.coordinate import Coordinate
@@ -27,6 +28,7 @@ __all__ = [
     "STATUS",
     "ArcSet",
     "Assignments",
+    "Chain",
     "Conic",
     "ConvexDescent",
     "ConvexProjection",

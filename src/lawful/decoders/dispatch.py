@@ -8,6 +8,7 @@ from typing import Any
 from lawful.decoders.arcset import ArcSet
 from lawful.decoders.assignments import Assignments
 from lawful.decoders.base import Decoder, Decoding
+from lawful.decoders.chain import Chain
 from lawful.decoders.compose import BestMember, Blocks, Inflation, LawBlocks, Penalty
 from lawful.decoders.conic import Conic, NewtonConic, PiecewiseConic
 from lawful.decoders.convex import ConvexDescent
@@ -28,6 +29,7 @@ SIMPLE: tuple[Decoder, ...] = (
     Polyhedral(),
     LawBlocks(),
     Enumeration(),
+    Chain(),
     Coordinate(),
     ConvexDescent(),
     PiecewiseConic(),

@@ -22,7 +22,8 @@ from lawful.estimators.predictive import predictive
 from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.folds import make_folds
 from lawful.metrics import r2
-from lawful.tasks import check_outputs
+from lawful.saving.models import Savable
+from lawful.tasks import check_inputs, check_outputs, check_weights
 from lawful.uncertainty import PredictionSet, Ranks, level_of, scores_of
 from lawful.uncertainty.target import precision_of
 
@@ -32,15 +33,14 @@ CELLS = 2**22
 
 
 class _Calibrated(NamedTuple):
-    """A model and what its calibration rows, which it has not seen, say about it."""
+    """What calibration rows say about a model that has not seen them."""
 
-    model: Any
     scores: np.ndarray  # (n,) of the rows with any observed output
     on_law: np.ndarray  # (n,) whether their labels obey the law
     errors: np.ndarray  # (n, T) of the decoded prediction, in predictive standard deviations; NaN where not observed
 
 
-class ConformalRegressor(RegressorMixin, BaseEstimator):
+class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
     """Prediction sets that obey the law, with joint coverage 1 - alpha over all outputs.
 
     Parameters
@@ -67,6 +67,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
     estimator_ : what predicts, fitted on the training rows (split) or on all
     n_calibration_ : number of calibration scores
     labels_ : "lawful" or "noisy"
+    models_ : the models of the folds ("cv+", "jackknife+"); empty for "split", where it is `estimator_` itself
 
     Missing outputs (NaN) are allowed: the score of such a row is that of the point of the law that agrees with the observed
     outputs and is nearest to the prediction. For rows with gaps like these coverage stays exact; for complete rows it is then
@@ -116,15 +117,18 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         self._alpha(None)
         Y, names = check_outputs(y)
         Y = Y[:, None] if Y.ndim == 1 else Y
-        if np.shape(X)[0] != len(Y):
-            raise ValueError(f"X has {np.shape(X)[0]} rows and Y has {len(Y)}: inconsistent numbers of samples")
+        X = X if hasattr(X, "iloc") else check_inputs(self, X, reset=True, allow_nan=True)  # the estimator knows about gaps
+        if len(X) != len(Y):
+            raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}: inconsistent numbers of samples")
+        weight = None if sample_weight is None else check_weights(sample_weight, *Y.shape)
+        y = y if hasattr(y, "iloc") else np.asarray(y)
         folds = self._folds(X, Y, names or [f"y{t + 1}" for t in range(Y.shape[1])])
-        parts = []
+        models, parts = [], []
         for train, test in folds:
-            model = self._fitted(X, y, sample_weight, train)
-            parts.append(_calibrated(model, _safe_indexing(X, test), Y[test]))
-        self.estimator_ = parts[0].model if self.method == "split" else self._fitted(X, y, sample_weight, None)
-        return self._settle(parts)
+            models.append(self._fitted(X, y, weight, train))
+            parts.append(_calibrated(models[-1], _safe_indexing(X, test), Y[test]))
+        self.estimator_ = models[0] if self.method == "split" else self._fitted(X, y, weight, None)
+        return self._settle([] if self.method == "split" else models, parts)
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Calibrate on these rows, which the model must not have learned from: `estimator`, if it is fitted, else what `fit`
@@ -138,14 +142,15 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
                 )
             self.estimator_ = self.estimator
         Y = check_outputs(y)[0]
-        return self._settle([_calibrated(self.estimator_, X, Y[:, None] if Y.ndim == 1 else Y)])
+        return self._settle([], [_calibrated(self.estimator_, X, Y[:, None] if Y.ndim == 1 else Y)])
 
-    def _settle(self, parts: list[_Calibrated]) -> Self:
+    def _settle(self, models: list[Any], parts: list[_Calibrated]) -> Self:
         on = np.concatenate([part.on_law for part in parts])
         self.labels_ = ("lawful" if on.all() else "noisy") if self.labels == "auto" else self.labels
-        if self.labels_ == "lawful":
-            parts = [part._replace(scores=np.where(part.on_law, part.scores, np.inf)) for part in parts]
-        self.parts_ = parts
+        lawful = self.labels_ == "lawful"
+        self.models_ = models
+        self.scores_ = [np.where(part.on_law, part.scores, np.inf) if lawful else part.scores for part in parts]
+        self.errors_ = [part.errors for part in parts]
         self.n_calibration_ = len(on)
         if not self.n_calibration_:
             raise ValueError("ConformalRegressor: no calibration row has an observed output; give rows with labels")
@@ -185,7 +190,7 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
             )
         return folds
 
-    def _fitted(self, X: Any, y: Any, sample_weight: Any, rows: Any) -> Any:
+    def _fitted(self, X: Any, y: Any, weight: np.ndarray | None, rows: Any) -> Any:
         given = ConstrainedRegressor() if self.estimator is None else self.estimator
         if isinstance(given, type) or not hasattr(given, "get_params"):
             raise TypeError(
@@ -196,23 +201,27 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
         model = clone(given) if lawful else ConstrainedRegressor(surrogate=clone(given))
         if rows is not None:
             X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight)
+            weight = None if weight is None else weight[rows]
+        return model.fit(X, y) if weight is None else model.fit(X, y, weight)
 
     # ------------------------------------------------------------------ predict
 
+    def _blind(self) -> list[Any]:
+        """The models that have not seen their calibration rows."""
+        return self.models_ or [self.estimator_]
+
     def predict_set(self, X: Any, alpha: float | None = None) -> PredictionSet:
         """The prediction set of each row: an object with `contains`, `volume`, `intervals`, `sample_set` (and `order`)."""
-        check_is_fitted(self, "parts_")
+        check_is_fitted(self, "scores_")
         alpha = self._alpha(alpha)
         levels = []
-        for part in self.parts_:
-            model = _lawful(part.model)
+        for given, scores in zip(self._blind(), self.scores_):
+            model = _lawful(given)
             floats, F = predictive(model, X)
-            levels.append(level_of(F, model.constraint_.at(floats), part.scores, decode))
+            levels.append(level_of(F, model.constraint_.at(floats), scores, decode))
         model = _lawful(self.estimator_)
-        C = levels[0].C if self.estimator_ is self.parts_[0].model else model.constraint_.at(floats)
-        center = levels[0].best if self.estimator_ is self.parts_[0].model else model._decoded(X)[1].c
+        C = model.constraint_.at(floats) if self.models_ else levels[0].C
+        center = model._decoded(X)[1].c if self.models_ else levels[0].best
         strict = self.labels_ == "lawful"
         return PredictionSet(floats, C, Ranks(levels, alpha), np.asarray(center), decode, strict, list(self.output_names_))
 
@@ -237,17 +246,17 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
 
         Each output has its own bound, which says nothing about the others; with `joint` all bounds hold together.
         """
-        check_is_fitted(self, "parts_")
+        check_is_fitted(self, "scores_")
         check_choice("ConformalRegressor.predict_bound", "side", side, ("upper", "lower"))
         alpha, sign = self._alpha(alpha), 1.0 if side == "upper" else -1.0
         found = []
-        for part in self.parts_:
-            model = _lawful(part.model)
+        for given, known in zip(self._blind(), self.errors_):
+            model = _lawful(given)
             floats, F = predictive(model, X)
-            errors = sign * part.errors
+            errors = sign * known
             if joint:
                 worst = np.max(np.where(np.isnan(errors), -np.inf, errors), axis=1, keepdims=True)
-                errors = np.where(np.isfinite(worst), worst, np.nan) + 0 * part.errors[:1]
+                errors = np.where(np.isfinite(worst), worst, np.nan) + 0 * known[:1]
             c = decode(F, model.constraint_.at(floats)).c
             found.append((sign * np.asarray(c), 1 / np.sqrt(np.einsum("itt->it", precision_of(F))), errors))
         T = self.n_outputs_
@@ -258,12 +267,18 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs that obey the law: (m, T), or (m,) when fitted on a single column."""
-        check_is_fitted(self, "parts_")
+        check_is_fitted(self, "scores_")
         return self.estimator_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions, the mean over outputs; outputs that are NaN in y are left out."""
         return float(r2(y, self.predict(X), sample_weight=sample_weight))
+
+    def _example(self) -> tuple[Any, Any] | None:
+        return _lawful(self.estimator_)._example()
+
+    def _repeat(self, inputs: Any) -> Any:
+        return _lawful(self.estimator_)._repeat(inputs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -284,7 +299,7 @@ def _calibrated(estimator: Any, X: Any, Y: np.ndarray) -> _Calibrated:
     s, on, best = scores_of(F, model.constraint_.at(floats), Y, decode)
     known = ~np.isnan(s)
     errors = (Y - best) * np.sqrt(np.einsum("itt->it", precision_of(F)))
-    return _Calibrated(estimator, s[known], on[known], errors[known])
+    return _Calibrated(s[known], on[known], errors[known])
 
 
 def _upper(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], alpha: float) -> np.ndarray:

@@ -116,8 +116,9 @@ def versions() -> dict[str, str]:
 
 def law_in_words(model: Any) -> str:
     """The law of a model as a reader would write it."""
-    if (inner := getattr(model, "best_estimator_", None)) is not None:
-        return law_in_words(inner)
+    for wrapped in ("best_estimator_", "estimator_"):
+        if (inner := getattr(model, wrapped, None)) is not None:
+            return law_in_words(inner)
     law = getattr(model, "constraint_", None)
     if law is None:
         return "none"

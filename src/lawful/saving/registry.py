@@ -11,7 +11,9 @@ from importlib import import_module
 __all__ = ["class_of", "name_of"]
 
 HOMES: dict[str, tuple[str, ...]] = {
-    "lawful.estimators": ("ConstrainedClassifier", "ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
+    "lawful.estimators": (
+        *("ConformalRegressor", "ConstrainedClassifier", "ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
+    ),
     "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
     "lawful.surrogates.labels": ("LabelClassifiers", "LabelRegressions"),
     "lawful.surrogates.logistic": ("LabelLogistic",),
@@ -27,7 +29,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.losses": ("Absolute", "Hinge", "Huber", "Logistic", "Mixed", "Pinball", "Square", "ZeroOne"),
     "lawful.kernels": ("Additive", "Gaussian", "Laplacian", "Linear", "Matern", "Polynomial", "Precomputed", "Trend"),
     "lawful.decoders": (
-        *("ArcSet", "Assignments", "Conic", "ConvexDescent", "ConvexProjection", "Coordinate", "Enumeration"),
+        *("ArcSet", "Assignments", "Chain", "Conic", "ConvexDescent", "ConvexProjection", "Coordinate", "Enumeration"),
         *("FormProjection", "Newton", "Polyhedral", "Posterior", "Projection", "Riemannian", "Wiener"),
     ),
     # the parts of a fitted ranker

@@ -4,7 +4,8 @@ r"""Shapes across ordered outputs: rising, falling, convex, concave.
     ConvexShape    c_t <= its chord, (h_t c_{t-1} + h_{t-1} c_{t+1}) / (h_{t-1} + h_t),  h_t = x_{t+1} - x_t     cost curves
 
 The nearest monotone outputs in a metric of weights are an isotonic regression of c_t - gap t: neighbours in the wrong order are
-pooled, in one pass over each row. All else, a full metric among it, is a polyhedron like any other.
+pooled, in one pass over each row; with losses that have corners, such as `Pinball`, `decoders.chain` finds the best chain. All
+else, a full metric among it, is a polyhedron like any other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from lawful.sets.polyhedra import Polyhedron
 class Monotone(Polyhedron):
     """Outputs in order: each at least `gap` above the one before it or, where `increasing` is False, below it.
 
-    Quantiles of one variable do not cross in it. Sorting puts them in order too, but is a projection only for equal weights.
+    Quantiles of one variable do not cross in it: with `Mixed([Pinball(0.1), ..., Pinball(0.9)])` they are learned together.
+    Quantiles that were found one by one and cross are better sorted than projected, which pools them.
 
     >>> from lawful import Monotone, project
     >>> project([[1.0, 3.0, 2.0]], Monotone())
@@ -50,14 +52,18 @@ class Monotone(Polyhedron):
     def _sign(self) -> float:
         return 1.0 if self.increasing else -1.0
 
+    def chain(self) -> tuple[float, np.ndarray]:
+        """sign and steps (T,): the set is where sign (c - steps) rises."""
+        return self._sign, self._sign * float(self.gap) * np.arange(self.n_tasks_)
+
     def project_convex(self, b: Array, a: Array) -> Array:
         """argmin of sum_t a_t c_t^2 - 2 b_t c_t for positive a."""
         from lawful.sets._isotonic import pooled  # compiled
 
         w = b / a
-        steps = self._sign * float(self.gap) * np.arange(self.n_tasks_)
-        found = pooled(*(np.ascontiguousarray(x, dtype=np.float64) for x in (self._sign * (to_numpy(w) - steps), to_numpy(a))))
-        return like(self._sign * found + steps, w)
+        sign, steps = self.chain()
+        found = pooled(*(np.ascontiguousarray(x, dtype=np.float64) for x in (sign * (to_numpy(w) - steps), to_numpy(a))))
+        return like(sign * found + steps, w)
 
     def nearest(self, c: Array) -> Array:
         return self.project_convex(c, array_namespace(c).ones_like(c))

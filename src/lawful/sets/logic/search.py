@@ -6,7 +6,8 @@ programming (`linear`), which stops after `time_limit` seconds with a lower boun
 
 Marginals over such a part are means over random assignments: with logistic noise on its log-odds, the best assignment of a
 row is drawn from a distribution on the assignments that obey ("perturb and MAP"), which is the right one where nothing binds
-and an approximation elsewhere.
+and an approximation elsewhere. A mean over 100 draws has a standard error of at most 0.05. Their price is bounded: a draw
+takes the best assignment that `EASY` nodes of branch and bound find, and never waits for integer programming.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["Search"]
 
 NODES = 20_000  # of branch and bound, a row
 DRAWS, SEED = 100, 0  # random assignments a row, for marginals
+EASY = 100  # nodes of branch and bound, a draw
 
 
 class Search:
@@ -55,7 +57,9 @@ class Search:
             self._decided = True
         return self._some
 
-    def _branch(self, values: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _branch(
+        self, values: np.ndarray, prices: np.ndarray, nodes: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from lawful.sets.logic._branch import search_rows
 
         L, m = self.linear, len(values)
@@ -68,7 +72,7 @@ class Search:
         price[:, : self.part.n] = prices
         out, paid, proven = np.empty_like(start), np.empty(m), np.zeros(m, bool)
         index = (L.start, L.literal, L.weight, L.bound, self._row, self._occurs, self._place)
-        search_rows(*index, start, price, self.nodes, out, paid, proven)
+        search_rows(*index, start, price, nodes or self.nodes, out, paid, proven)
         return out[:, : self.part.n].astype(bool), paid, proven
 
     def best(self, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -98,4 +102,15 @@ class Search:
         """(m,) NaN, as the sum is not known, and (m, n) how often each label is true among `DRAWS` random assignments."""
         rng = np.random.default_rng(SEED)
         noise = rng.logistic(size=(DRAWS, 1, self.part.n))  # the same for every row: a row's answer is its own affair
-        return np.full(len(logits), np.nan), np.mean([self.best(-(logits + one))[0] for one in noise], axis=0)
+        return np.full(len(logits), np.nan), np.mean([self._draw(logits + one) for one in noise], axis=0)
+
+    def _draw(self, logits: np.ndarray) -> np.ndarray:
+        """(m, n) an assignment that obeys, the best one or nearly."""
+        found = logits > 0
+        rows = np.flatnonzero(~holds(self.part, self.part.asserted, found))
+        if len(rows):
+            values, paid, _ = self._branch(found[rows], np.abs(logits[rows]), EASY)
+            lost = ~np.isfinite(paid)
+            values[lost] = self.any() if lost.any() else False
+            found[rows] = values
+        return found
