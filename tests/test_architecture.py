@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
     "diagnosis": {"decoders", "sets", "tasks", "report"},  # is this law right for these data
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
-    "cli": {"experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},
+    "cli": {"experiments", "lawful", "diagnosis", "estimators", "decoders", "sets", "saving", "report"},
     "__main__": {"cli"},
 }
 # Experiments use whatever a user can, and only the command line and nobody else uses them.

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import lawful
 from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, kernels
 from lawful.cli import app
-from lawful.cli.settings import law_of, settings
+from lawful.cli.laws import law_of
+from lawful.cli.settings import settings
 from lawful.cli.tools.tables import choose, pieces, read
 from lawful.cli.words import Trouble
 
@@ -293,7 +294,7 @@ def test_patterns_and_laws():
     assert law_of(["a = 1", "b = 2"]).equations == ["a = 1", "b = 2"]
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "project", "rank", "compare", "info", "reproduce"])
+@pytest.mark.parametrize("command", ["fit", "predict", "project", "rank", "compare", "doctor", "discover", "info", "reproduce"])
 def test_help_has_an_example(command):
     text = call(command, "--help").output
     assert command == "reproduce" or f"lawful {command} " in text
