@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "pandas", "pyarrow", "torch"}  # may be imported inside a function
+OPTIONAL = {"matplotlib", "pandas", "pooch", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
