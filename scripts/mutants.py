@@ -23,18 +23,12 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import coverage
-import numba  # noqa: F401  what the tests load, loaded once for all mutants
-import numpy as np  # noqa: F401
-import pandas as pd  # noqa: F401
 import pytest
-import scipy.optimize
-import scipy.stats  # noqa: F401
-import sklearn.ensemble
-import sklearn.utils.estimator_checks  # noqa: F401
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
@@ -46,6 +40,11 @@ PARTS = {
     "decoders/base": "decoders/base.py",
     "surrogates/exact": "surrogates/exact.py",
 }
+# What tests load, loaded once for all mutants.
+HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.utils.estimator_checks", "pandas", "numba")
+HEAVY += ("hypothesis", "sympy", "cvxpy", "clarabel", "array_api_strict", "array_api_compat.numpy", "rich.progress", "joblib")
+PYTEST = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-rfE")
+PYTEST += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is loaded already
 TESTS = 60  # of those that run a line, the quickest
 SECONDS = 60  # of processor time for a mutant: more is a loop that does not end
 
@@ -150,7 +149,7 @@ def failed(tests: list[str], log: Path) -> str | None:
         os.dup2(out, 1), os.dup2(out, 2)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
         try:
-            code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-rfE", *tests])
+            code = pytest.main([*PYTEST, *tests])
         except BaseException:
             code = 3
         os._exit(int(code))
@@ -208,6 +207,8 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=0.85, help="the share that must be killed")
     options = parser.parse_args()
     known = Known.read(sorted(options.data.glob(".coverage*")), sorted(options.data.glob("*.xml")))
+    for module in HEAVY:
+        import_module(module)
     work = Copy()
     killed, total = defaultdict(int), defaultdict(int)
     try:

@@ -230,7 +230,7 @@ def test_offline_says_what_to_do(tmp_path, monkeypatch):
         closed = server.server_port
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(movielens, "URL", f"http://127.0.0.1:{closed}/ml-100k.zip")
-    with pytest.raises(OSError, match="could not be reached.*folder="):
+    with pytest.raises(OSError, match=r"could not be reached.*folder="):
         fetch_movielens_100k(tmp_path)
     assert os.listdir(tmp_path) == []
     with pytest.raises(FileNotFoundError, match="download=False"):

@@ -1,8 +1,8 @@
 """MovieLens 100k: 100,000 ratings of 1682 films by 943 people.
 
 The data may be used for research and not be redistributed, so they are not in the package: `fetch_movielens_100k` downloads
-them from GroupLens (by pooch, against a checksum), or reads a folder. Cite F. M. Harper and J. A. Konstan, The MovieLens Datasets: History and Context, ACM
-Transactions on Interactive Intelligent Systems 5(4), 2015.
+them from GroupLens (by pooch, against a checksum), or reads a folder. Cite F. M. Harper and J. A. Konstan, The MovieLens
+Datasets: History and Context, ACM Transactions on Interactive Intelligent Systems 5(4), 2015.
 """
 
 from __future__ import annotations
