@@ -65,9 +65,11 @@ dist: $(VENV)/.dev  ## wheel and sdist, checked: contents, an empty environment,
 	$(RUN) -m build --outdir dist
 	$(RUN) scripts/check_dist.py dist
 
-audit: $(VENV)/.dev  ## known vulnerabilities of what is installed
+# --strict: a package that cannot be looked up is a failure, not a pass.
+audit: $(VENV)/.dev  ## known vulnerabilities of what is installed; needs the network
 	$(RUN) -m pip install --quiet pip-audit
-	$(RUN) -m pip_audit --skip-editable
+	$(RUN) -m pip freeze --exclude-editable > $(VENV)/installed.txt
+	$(RUN) -m pip_audit --strict --no-deps --disable-pip --requirement $(VENV)/installed.txt
 
 newcomer:  ## make newcomer DATA=folder: a new user in a fresh folder and environment; without DATA on generated data
 	PYTHON=$(PYTHON) scripts/newcomer.sh $(if $(DATA),"$(DATA)/distillation")
