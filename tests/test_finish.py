@@ -55,6 +55,16 @@ def test_means_and_lost_rows():
     assert both.status.tolist() == ["infeasible"], "no point of C to speak of, and so no mean over it"
 
 
+def test_a_mean_in_a_tube_with_weights_counts_where_the_tube_measured_it():
+    class Tube(Sphere):
+        weighed = True
+
+    C, mean = Tube().fit(np.zeros((1, 2))), {"averaged": np.array([True, False])}
+    assert certificate([EAST, EAST], C, **mean).status.tolist() == ["averaged", "ok"]
+    known = (np.zeros(2), np.zeros(2))
+    assert certificate([EAST, EAST], C, **mean, measured=known).status.tolist() == ["ok", "ok"]
+
+
 def test_a_value_that_is_no_number_proves_nothing():
     d = certificate([EAST, EAST, EAST], value=np.array([1.0, np.nan, np.inf]))
     assert d.status.tolist() == ["ok", "not_converged", "not_converged"]
