@@ -76,6 +76,26 @@ def test_what_was_measured_is_believed():
     d = certificate([2 * EAST, EAST], measured=(np.array([0.0, 1.0]), np.array([0.25, 0.5])))
     assert d.status.tolist() == ["ok", "infeasible"] and d.residual.tolist() == [0.25, 0.5]
     np.testing.assert_array_equal(d.c, [2 * EAST, EAST])
+    border = certificate([EAST, EAST], measured=(np.array([TOL, np.nextafter(TOL, 1)]), np.zeros(2)))
+    assert border.status.tolist() == ["ok", "infeasible"], "the tolerance itself is inside"
+
+
+def test_nothing_worse_is_taken():
+    """Zero in place of 1.5e-10 would be further from 1e-10, and this set knows no way back."""
+
+    class Tiny:
+        weighed = relaxed = False
+
+        def rows(self, idx):
+            return self
+
+        def measured(self, c):
+            off = abs(c[:, 1] - 1e-10) / 1e-10
+            return off, 10 * off
+
+    d = certificate([[1.0, 1.5e-10]], Tiny())
+    np.testing.assert_array_equal(d.c, [[1.0, 1.5e-10]])
+    assert d.status.tolist() == ["infeasible"] and d.residual[0] == pytest.approx(5)
 
 
 @pytest.mark.parametrize(("off", "center", "moved"), [(5e-7, 1, True), (5e-6, 1, False), (5e-6, 10, True), (2e-5, 10, False)])
