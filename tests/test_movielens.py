@@ -47,7 +47,8 @@ def altered(data, split):
     """The same data with every evaluated rating changed."""
     other, R = data.ratings.copy(), split.R_eval
     evaluated = np.repeat(split.test_users, np.diff(R.indptr)), R.indices
-    place = {pair: e for e, pair in enumerate(zip(*(v.tolist() for v in other.tocoo().coords)))}
+    stored = other.tocoo()
+    place = {pair: e for e, pair in enumerate(zip(stored.row.tolist(), stored.col.tolist()))}
     at = [place[pair] for pair in zip(*(v.tolist() for v in evaluated))]
     other.data[at] = 6 - other.data[at] + 0.5
     return Bunch(ratings=other, users=data.users), len(at)
