@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lawful import Huber, Sphere
-from lawful.kernels import Precomputed
+from lawful.kernels import Polynomial, Precomputed
 from lawful.losses.objective import SmoothObjective
 from lawful.surrogates import exact
-from lawful.surrogates.exact import CholeskyFactor, distinct
+from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
 
 
 @pytest.mark.parametrize(("a", "b"), [((1.0, 3.0), (30.0, 40.0)), ((2.0, 0.5), (-5.0, 7.0)), ((1.0, 1.5), (100.0, 0.1))])
@@ -32,6 +32,14 @@ def test_labels_that_are_all_the_same_have_their_own_size_as_scale():
         atoms, scores = [np.full(3, label)], [np.ones((1, 3)) / 3]
         SmoothObjective([loss], scores, atoms, np.zeros(1, bool)).rounded(0.1)
         assert seen.pop() == pytest.approx(width)
+
+
+def test_the_scale_of_lambda_is_the_weighted_mean_of_the_kernels_diagonal():
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((9, 2)), rng.uniform(0.5, 3, 9)
+    kernel = Polynomial(2)
+    factor = SpectralFactor(kernel, distinct(X, np.arange(9), w, kernel))
+    assert factor.level == pytest.approx(np.average(kernel.diag(X), weights=w))
 
 
 @pytest.mark.parametrize("large", [10_000, 3], ids=["whole", "in place"])
