@@ -23,6 +23,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -83,8 +84,8 @@ class Known(NamedTuple):
         name, bracket, rest = test.partition("[")
         return self.seconds.get(name.replace(".py::", ".").replace("::", ".").replace("/", ".") + bracket + rest)
 
-    def tests(self, path: Path, wanted: set[int]) -> list[str]:
-        found = set().union(*(self.lines[path].get(line, set()) for line in wanted))
+    def tests(self, wanted: set[tuple[Path, int]]) -> list[str]:
+        found = set().union(*(self.lines[path].get(line, set()) for path, line in wanted))
         timed = sorted((seconds, test) for test in found if (seconds := self.time(test)) is not None)
         return [test for _, test in timed[:TESTS]]
 
@@ -119,22 +120,33 @@ def places(path: Path) -> dict[tuple[int, int], list[Mutant]]:
     return found
 
 
-def lines_of(mutant: Mutant) -> set[int]:
-    """The first line of the statement; for a constant of the module, the statements that use it; for a default, a function."""
-    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+def lines_of(mutant: Mutant) -> set[tuple[Path, int]]:
+    """The statement; for a constant of the module, the statements that use it, here or elsewhere; for a default, the function."""
+    tree = parsed(mutant.path)
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     around = [n for n in statements if n.lineno <= mutant.line <= (n.end_lineno or n.lineno) or _decorated(n, mutant.line)]
     inner = max(around, key=lambda n: (n.lineno, -(n.end_lineno or 0)))
-    if isinstance(inner, ast.FunctionDef):
-        return {n.lineno for n in ast.walk(inner) if isinstance(n, ast.stmt)} - {inner.lineno}
-    if isinstance(inner, ast.ClassDef):
-        return {n.lineno for n in ast.walk(inner) if isinstance(n, ast.stmt)}
-    if inner in tree.body:
-        names = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
-        around = [s for s in statements if not isinstance(s, ast.FunctionDef | ast.ClassDef)]
-        return {s.lineno for s in around for n in uses if s.lineno <= n.lineno <= (s.end_lineno or s.lineno)}
-    return {inner.lineno}
+    if isinstance(inner, ast.FunctionDef | ast.ClassDef):
+        return {(mutant.path, n.lineno) for n in ast.walk(inner) if isinstance(n, ast.stmt)} - {(mutant.path, inner.lineno)}
+    if inner not in tree.body:
+        return {(mutant.path, inner.lineno)}
+    names = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    here = ".".join(mutant.path.with_suffix("").parts[1:])
+    importing = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py") if f"from {here} import" in path.read_text()]
+    return set().union(*(uses(path, names) for path in (mutant.path, *importing)))
+
+
+@lru_cache(None)
+def parsed(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def uses(path: Path, names: set[str]) -> set[tuple[Path, int]]:
+    """Where a module uses names: the first lines of the statements."""
+    tree = parsed(path)
+    lines = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)}
+    plain = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not isinstance(s, ast.FunctionDef | ast.ClassDef)]
+    return {(path, s.lineno) for s in plain for line in lines if s.lineno <= line <= (s.end_lineno or s.lineno)}
 
 
 def _decorated(node: ast.stmt, line: int) -> bool:
@@ -225,7 +237,7 @@ def main() -> int:
                 mutant = draw.choice(found[key])
                 before = (ROOT / mutant.path).read_text(encoding="utf-8")
                 after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
-                tests = known.tests(mutant.path, lines_of(mutant))
+                tests = known.tests(lines_of(mutant))
                 survived = work.survives(mutant.path, before, after, tests)
                 total[part] += 1
                 killed[part] += not survived

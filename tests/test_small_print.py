@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lawful import Huber, Sphere
-from lawful.kernels import Polynomial, Precomputed
+from lawful import Huber, Logistic, Sphere
+from lawful.kernels import Gaussian, Linear, Polynomial, Precomputed
 from lawful.losses.objective import SmoothObjective
 from lawful.surrogates import exact
 from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
@@ -50,3 +50,33 @@ def test_an_indefinite_matrix_is_named_with_its_own_eigenvalues(large, monkeypat
     sample = distinct(K, np.arange(4), np.ones(4), Precomputed())
     with pytest.raises(ValueError, match=r"eigenvalues from -2\.0e\+00 to 4\.0e\+00"):
         CholeskyFactor(Precomputed(), sample, 0.25, intercept=False)
+
+
+@pytest.mark.parametrize("kind", [SpectralFactor, lambda kernel, sample: CholeskyFactor(kernel, sample, 0.1)])
+def test_a_slim_factor_still_predicts_and_knows_its_variance(kind):
+    rng = np.random.default_rng(1)
+    X, Z = rng.standard_normal((8, 2)), rng.standard_normal((8, 1))
+    factor = kind(Gaussian(1.0), distinct(X, np.arange(8), np.ones(8), Gaussian(1.0)))
+    solution = factor.solve(Z, 0.1)
+    before = factor.predict(X, solution), factor.scores(X, 0.1), factor.variance(X, 0.1)
+    factor.slim()
+    after = factor.predict(X, solution), factor.scores(X, 0.1), factor.variance(X, 0.1)
+    for one, two in zip(before, after):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_lambda_that_is_lost_beside_the_matrix_is_refused():
+    X = np.arange(5.0)[:, None]
+    factor = SpectralFactor(Linear(), distinct(X, np.arange(5), np.ones(5), Linear()), intercept=False)
+    with pytest.raises(ValueError, match="is lost beside the kernel matrix"):
+        factor.solve(X, 1e-25)
+    np.testing.assert_allclose(factor.predict(X, factor.solve(X, 1e-9)), X, atol=1e-6)
+
+
+def test_the_quadratic_above_the_logistic_is_the_tightest():
+    """It touches at c and at -c (Jaakkola & Jordan)."""
+    c, loss = np.array([0.3, -1.0, 4.0]), Logistic()
+    for y in (1.0, -1.0):
+        above = loss(c, y) - 2 * c * loss.derivative(c, y) + 2 * c**2 * loss.curvature(c, y)
+        np.testing.assert_allclose(above, loss(-c, y), rtol=1e-12)
+    assert loss.curvature(np.zeros(1), 1.0) == pytest.approx(0.25)
