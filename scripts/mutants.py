@@ -121,7 +121,7 @@ def places(path: Path) -> dict[tuple[int, int], list[Mutant]]:
 
 
 def lines_of(mutant: Mutant) -> set[tuple[Path, int]]:
-    """The statement; for a constant of the module, the statements that use it, here or elsewhere; for a default, the function."""
+    """The statement; for a constant of the module, the statements that use it, here or elsewhere; for a default, a function."""
     tree = parsed(mutant.path)
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     around = [n for n in statements if n.lineno <= mutant.line <= (n.end_lineno or n.lineno) or _decorated(n, mutant.line)]

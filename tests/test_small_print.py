@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lawful import Huber, Logistic, Sphere
+from lawful import Huber, Logistic, Sphere, Square
 from lawful.kernels import Gaussian, Linear, Polynomial, Precomputed
 from lawful.losses.objective import SmoothObjective
+from lawful.losses.square import check_metric
 from lawful.surrogates import exact
 from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
 
@@ -80,3 +81,26 @@ def test_the_quadratic_above_the_logistic_is_the_tightest():
         above = loss(c, y) - 2 * c * loss.derivative(c, y) + 2 * c**2 * loss.curvature(c, y)
         np.testing.assert_allclose(above, loss(-c, y), rtol=1e-12)
     assert loss.curvature(np.zeros(1), 1.0) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    "metric", [[1.0, 0.0], [1.0, -0.5], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.5], [0.0, 1.0]], [1.0, 1.0, 1.0]]
+)
+def test_a_metric_that_ignores_an_output_is_refused(metric):
+    with pytest.raises(ValueError, match="give 2 positive weights or a"):
+        check_metric(metric, 2)
+
+
+def test_a_law_that_takes_no_matrix_gets_the_variances_alone():
+    """Unless it says that it takes one directly, for "auto"."""
+    full, alone = np.linalg.inv([[2.0, 1.0], [1.0, 4.0]]), [0.5, 0.25]
+    for name, direct, expected in (
+        ("auto", True, full),
+        ("auto", False, alone),
+        ("shrunk", False, alone),
+        ("full", False, full),
+    ):
+        loss = Square(name)
+        loss.metric_ = full
+        loss.uncouple(direct) if direct else loss.uncouple()
+        np.testing.assert_allclose(loss.metric_, expected)
