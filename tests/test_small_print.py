@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lawful import Huber, Logistic, Sphere, Square
+from lawful import Absolute, Hinge, Huber, Logistic, Pinball, Sphere, Square
 from lawful.kernels import Gaussian, Linear, Polynomial, Precomputed
 from lawful.losses.objective import SmoothObjective
-from lawful.losses.square import check_metric
+from lawful.losses.square import check_metric, residual_variance
 from lawful.surrogates import exact
 from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
 
@@ -104,3 +104,20 @@ def test_a_law_that_takes_no_matrix_gets_the_variances_alone():
         loss.metric_ = full
         loss.uncouple(direct) if direct else loss.uncouple()
         np.testing.assert_allclose(loss.metric_, expected)
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(0.3), Hinge()], ids=repr)
+def test_breakpoints_are_where_a_loss_bends(loss):
+    """Slopes differ left and right of each, and nowhere else."""
+    atoms = np.array([0.5, -2.0, 1.0])
+    bends = np.sort(loss.breakpoints(atoms))
+    places = np.concatenate([bends, (bends[1:] + bends[:-1]) / 2 + 0.01, bends[[0, -1]] + [-1, 1]])
+    left, here, right = (loss((places + h)[:, None], atoms[None, :]).sum(axis=1) for h in (-1e-4, 0.0, 1e-4))
+    bent = abs(left + right - 2 * here) > 1e-6
+    np.testing.assert_array_equal(bent, [True] * 3 + [False] * 4)
+
+
+def test_two_residuals_are_enough_for_an_error_and_one_is_not():
+    two = residual_variance(np.array([1.0, 3.0]), np.array([3.0, 1.0]), 50.0)
+    assert two == pytest.approx(3.0) and residual_variance(np.array([1.0]), np.ones(1), 50.0) == 50.0
+    assert residual_variance(np.zeros(3), np.ones(3), 50.0) == pytest.approx(50e-18)
