@@ -126,14 +126,23 @@ def lines_of(mutant: Mutant) -> set[tuple[Path, int]]:
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     around = [n for n in statements if n.lineno <= mutant.line <= (n.end_lineno or n.lineno) or _decorated(n, mutant.line)]
     inner = max(around, key=lambda n: (n.lineno, -(n.end_lineno or 0)))
+    compiled = [
+        n.name for n in around if isinstance(n, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in n.decorator_list)
+    ]
+    if compiled:  # no tracer sees it run: those who call it
+        return used(mutant.path, set(compiled))
     if isinstance(inner, ast.FunctionDef | ast.ClassDef):
         return {(mutant.path, n.lineno) for n in ast.walk(inner) if isinstance(n, ast.stmt)} - {(mutant.path, inner.lineno)}
     if inner not in tree.body:
         return {(mutant.path, inner.lineno)}
-    names = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    here = ".".join(mutant.path.with_suffix("").parts[1:])
-    importing = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py") if f"from {here} import" in path.read_text()]
-    return set().union(*(uses(path, names) for path in (mutant.path, *importing)))
+    return used(mutant.path, {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+
+
+def used(path: Path, names: set[str]) -> set[tuple[Path, int]]:
+    """The statements that use names of a module, there or where they are imported."""
+    here = ".".join(path.with_suffix("").parts[1:])
+    importing = [p.relative_to(ROOT) for p in (ROOT / "src").rglob("*.py") if f"from {here} import" in p.read_text()]
+    return set().union(*(uses(place, names) for place in (path, *importing)))
 
 
 @lru_cache(None)

@@ -43,6 +43,14 @@ def test_the_scale_of_lambda_is_the_weighted_mean_of_the_kernels_diagonal():
     assert factor.level == pytest.approx(np.average(kernel.diag(X), weights=w))
 
 
+@pytest.mark.parametrize(("size", "level"), [(1e-100, 1e-100), (0.5, 0.5), (1e-290, 1.0), (0.0, 1.0)])
+def test_a_kernel_that_vanishes_has_the_scale_one(size, level):
+    K = size * np.eye(3)
+    assert SpectralFactor(Precomputed(), distinct(K, np.arange(3), np.ones(3), Precomputed())).level == pytest.approx(
+        level, rel=1e-12
+    )
+
+
 @pytest.mark.parametrize("large", [10_000, 3], ids=["whole", "in place"])
 def test_an_indefinite_matrix_is_named_with_its_own_eigenvalues(large, monkeypatch):
     """A factorisation in place that fails leaves the matrix as it was, for the message."""
@@ -89,6 +97,7 @@ def test_the_quadratic_above_the_logistic_is_the_tightest():
 def test_a_metric_that_ignores_an_output_is_refused(metric):
     with pytest.raises(ValueError, match="give 2 positive weights or a"):
         check_metric(metric, 2)
+    np.testing.assert_array_equal(check_metric([0.5, 1e-9], 2), [0.5, 1e-9])
 
 
 def test_a_law_that_takes_no_matrix_gets_the_variances_alone():
