@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lawful import Absolute, Hinge, Huber, Logistic, Pinball, Sphere, Square
+from lawful import Absolute, Equations, Hinge, Huber, Logistic, Pinball, Sphere, Square
 from lawful.kernels import Gaussian, Linear, Polynomial, Precomputed
 from lawful.losses.objective import SmoothObjective
 from lawful.losses.square import check_metric, residual_variance
@@ -130,3 +130,10 @@ def test_two_residuals_are_enough_for_an_error_and_one_is_not():
     two = residual_variance(np.array([1.0, 3.0]), np.array([3.0, 1.0]), 50.0)
     assert two == pytest.approx(3.0) and residual_variance(np.array([1.0]), np.ones(1), 50.0) == 50.0
     assert residual_variance(np.zeros(3), np.ones(3), 50.0) == pytest.approx(50e-18)
+
+
+def test_outputs_snap_to_where_they_are_fixed_or_bounded_on_either_side():
+    """Only by rounding, and from a bound only where it is violated; the sign of the coefficient is the law's business."""
+    C = Equations(["-y1 = -2", "-y2 <= 0", "3*y3 <= 6"]).fit(np.zeros((1, 3)))
+    c = np.array([[2 + 1e-13, -1e-13, 2 + 1e-13], [2 - 1e-13, 1e-13, 2 - 1e-13], [2.1, -0.1, 2.1]])
+    np.testing.assert_array_equal(C.snap(c), [[2.0, 0.0, 2.0], [2.0, 1e-13, 2 - 1e-13], [2.1, -0.1, 2.1]])
