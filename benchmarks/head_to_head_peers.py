@@ -3,8 +3,8 @@
     python head_to_head_peers.py SYSTEM problem.npz answer.npz
 
 The problem holds X, Y, X_test, law ("circle" or "distillation") and epochs (0: the package's own default). The answer holds the
-prediction, and the seconds to fit and to predict. Inputs and outputs are standardised for whoever does not do it himself;
-networks are those of their packages, two hidden layers of 64 (ENFORCE: one hidden layer beyond the first), Adam.
+prediction, and the seconds of processor time to fit and to predict. Inputs and outputs are standardised for whoever does not do
+it himself; networks are those of their packages, two hidden layers of 64 (ENFORCE: one hidden layer beyond the first), Adam.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import io
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -145,20 +146,27 @@ def gpytorch(problem: Any) -> Fitted:
 
 
 SYSTEMS = {"ENFORCE": enforce, "KKT-HardNet": hardnet, "GPyTorch multitask": gpytorch}
+LOADED = {  # before the clock starts
+    "ENFORCE": ("torch", "enforce.core.model", "enforce.engines.train"),
+    "KKT-HardNet": ("jax.numpy", "jaxmodel", "kkthn.backbone", "kkthn.projection", "kkthn.training"),
+    "GPyTorch multitask": ("torch", "gpytorch"),
+}
 
 
 def main() -> None:
     name, problem_file, answer_file = sys.argv[1:]
     with np.load(problem_file) as file:
         problem = dict(file)
-    start = time.perf_counter()
+    for module in LOADED[name]:
+        import_module(module)
+    start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         predict = SYSTEMS[name](problem)
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     predict(problem["X_test"][:2])  # whoever compiles does it here
-    begin = time.perf_counter()
+    begin = time.process_time()
     prediction = predict(problem["X_test"])
-    np.savez(answer_file, prediction=prediction, fit=fitted - start, predict=time.perf_counter() - begin)
+    np.savez(answer_file, prediction=prediction, fit=fitted - start, predict=time.process_time() - begin)
 
 
 if __name__ == "__main__":

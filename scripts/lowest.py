@@ -21,7 +21,7 @@ def lowest(text: str) -> list[str]:
     """
     project = tomllib.loads(text)["project"]
     optional = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(line for name in ("plot", "frame") for line in optional.get(name, []))]
+    wanted = [*project["dependencies"], *(line for name in ("plot", "frame", "download") for line in optional.get(name, []))]
     found = [re.fullmatch(r"([\w.-]+)>=([\w.]+).*", line) for line in wanted]
     return [f"{match[1]}=={match[2]}" for match in found if match and match[1] not in TOOLS]
 

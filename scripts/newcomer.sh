@@ -82,5 +82,6 @@ plt.savefig("plot.png")
 PY
 ls -l model.lawful report.html predictions.csv plot.png
 took=$((SECONDS - started))
-step "done in $took s"
+step "done in $took s; processor time of this shell and of what it called:"
+times
 [ "$took" -lt "${LIMIT:-180}" ] || { echo "that is more than ${LIMIT:-180} s" >&2; exit 1; }

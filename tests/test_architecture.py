@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "mpl_toolkits", "pandas", "pyarrow", "torch"}  # may be imported inside a function
+OPTIONAL = {"matplotlib", "mpl_toolkits", "pandas", "pooch", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "studio": {"sets", "plots", "report", "estimators", "diagnosis"},  # one page; nothing but the command line starts it
-    "cli": {"studio", "experiments", "lawful", "estimators", "decoders", "sets", "saving", "report"},
+    "cli": {"studio", "experiments", "lawful", "diagnosis", "estimators", "decoders", "sets", "saving", "report"},
     "__main__": {"cli"},
 }
 # Experiments use whatever a user can, and only the command line and nobody else uses them.

@@ -60,6 +60,16 @@ def refused(path, data, match=None):
     return error.value
 
 
+def loads(path, data):
+    """The model, or None where the file is refused in words."""
+    path.write_bytes(data)
+    try:
+        return load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)
+        return None
+
+
 def test_flipped_bits(whole, tmp_path):
     data = whole[1]
     for place in rng.choice(8 * len(data), FLIPS, replace=False):
@@ -113,28 +123,28 @@ def changed(manifest, kind):
 
 
 def test_wrong_fields(whole, tmp_path):
-    """A field is wrong, and the checksums are right: an error, or a field that predictions do not need."""
+    """A field is wrong. The checksum says so, always; where it was made right again, by somebody who meant it, the file is an
+    error too, or the field is one that predictions do not need."""
     model, data = whole
     inside = opened(data)
     manifest = json.loads(inside.pop("manifest.json"))
-    expected, harmless = model.predict(X), 0
+    expected, silent, harmless = model.predict(X), 0, 0
     tracemalloc.start()
     for trial in range(FIELDS):
         if trial == 20:  # watching memory takes time
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-        text = json.dumps(changed(manifest, trial % 2)).encode()
+        new = changed(manifest, trial % 2)
         path = tmp_path / "m"
-        path.write_bytes(archive([("manifest.json", text), *inside.items()]))
-        try:
-            again = load(path)
-        except ModelFileError as error:
-            assert str(path) in str(error)
-            continue
-        harmless += 1
-        np.testing.assert_allclose(again._decode(X, X)[1].c, expected, rtol=1e-6, atol=1e-6)
+        forged = archive([("manifest.json", json.dumps(new, indent=1, ensure_ascii=False).encode()), *inside.items()])
+        silent += new != manifest and loads(path, forged[:-64] + data[-64:]) is not None
+        again = loads(path, forged)
+        if again is not None:
+            harmless += 1
+            np.testing.assert_allclose(again._decode(X, X)[1].c, expected, rtol=1e-6, atol=1e-6)
+    assert silent == 0
     assert peak < 200 * len(data), "bounded by the size of the file"
-    assert harmless < FIELDS / 2
+    assert harmless < FIELDS / 5, "fields that nothing needs"
 
 
 def test_files_that_were_never_models(whole, tmp_path):

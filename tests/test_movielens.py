@@ -3,9 +3,11 @@
 import hashlib
 import io
 import os
+import sys
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from urllib.error import URLError
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -45,7 +47,8 @@ def altered(data, split):
     """The same data with every evaluated rating changed."""
     other, R = data.ratings.copy(), split.R_eval
     evaluated = np.repeat(split.test_users, np.diff(R.indptr)), R.indices
-    place = {pair: e for e, pair in enumerate(zip(*(v.tolist() for v in other.tocoo().coords)))}
+    stored = other.tocoo()
+    place = {pair: e for e, pair in enumerate(zip(stored.row.tolist(), stored.col.tolist()))}
     at = [place[pair] for pair in zip(*(v.tolist() for v in evaluated))]
     other.data[at] = 6 - other.data[at] + 0.5
     return Bunch(ratings=other, users=data.users), len(at)
@@ -165,7 +168,7 @@ def invented_files():
 
 @pytest.fixture
 def archive(monkeypatch):
-    """GroupLens, served from memory with invented content."""
+    """GroupLens on this machine, with invented content; the paths that it was asked for."""
     content = invented_files()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as out:
@@ -176,12 +179,25 @@ def archive(monkeypatch):
     monkeypatch.setattr(movielens, "SHAPE", (2, 3))
     asked = []
 
-    def serve(url, timeout):
-        asked.append(url)
-        return io.BytesIO(buffer.getvalue())
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(buffer.getvalue())))
+            self.end_headers()
+            self.wfile.write(buffer.getvalue())
 
-    monkeypatch.setattr(movielens, "urlopen", serve)
-    return asked
+        def log_message(self, *words):
+            pass
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        monkeypatch.setattr(movielens, "URL", f"http://127.0.0.1:{server.server_port}/ml-100k.zip")
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield asked
+        server.shutdown()
+        thread.join()
 
 
 def test_download_check_unpack_and_cache(archive, tmp_path):
@@ -211,15 +227,21 @@ def test_a_broken_download_leaves_nothing_behind(archive, tmp_path, monkeypatch)
 
 
 def test_offline_says_what_to_do(tmp_path, monkeypatch):
-    def unreachable(url, timeout):
-        raise URLError("no route")
-
-    monkeypatch.setattr(movielens, "urlopen", unreachable)
-    with pytest.raises(OSError, match="folder="):
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        closed = server.server_port
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(movielens, "URL", f"http://127.0.0.1:{closed}/ml-100k.zip")
+    with pytest.raises(OSError, match=r"could not be reached.*folder="):
         fetch_movielens_100k(tmp_path)
     assert os.listdir(tmp_path) == []
     with pytest.raises(FileNotFoundError, match="download=False"):
         fetch_movielens_100k(tmp_path, download=False)
+
+
+def test_without_pooch_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"lawful\[download\].*folder="):
+        fetch_movielens_100k(tmp_path)
 
 
 def test_a_wrong_folder_is_refused(archive, tmp_path):

@@ -83,6 +83,21 @@ def test_curvature_majorises(loss, kind):
     assert (loss(d, y) <= bound + 1e-9).all()
 
 
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(0.3), Pinball(0.9), Hinge()], ids=name)
+def test_rounded_corners(loss):
+    """Above the loss by at most a width, with the derivatives of its own values, under its own majoriser."""
+    width, h = 0.2, 1e-4
+    soft = loss.rounded(width)
+    y, c = np.array([1.0, -1.0])[:, None], np.linspace(-3, 3, 61)[None, :] + 0.013
+    over = soft(c, y) - loss(c, y)
+    assert over.min() > 0 and over.max() <= width
+    np.testing.assert_allclose(soft.derivative(c, y), (soft(c + h, y) - soft(c - h, y)) / (2 * h), atol=1e-6)
+    np.testing.assert_allclose(soft.second(c, y), (soft.derivative(c + h, y) - soft.derivative(c - h, y)) / (2 * h), atol=1e-5)
+    d = np.linspace(-4, 4, 41)[:, None, None]
+    bound = soft(c, y) + soft.derivative(c, y) * (d - c) + soft.curvature(c, y) / 2 * (d - c) ** 2
+    assert (soft(d + 0 * c, y) <= bound + 1e-12).all()
+
+
 @pytest.mark.parametrize(("loss", "kind"), LOSSES, ids=name)
 def test_is_a_parameter_object(loss, kind):
     assert clone(loss).get_params() == loss.get_params()

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from lawful._array import to_numpy
 from lawful.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed
 from lawful.losses import Square
-from lawful.surrogates import KernelRidge, RegressorSurrogate, Surrogate
+from lawful.surrogates import KernelRidge, RegressorSurrogate, Surrogate, exact
 from lawful.surrogates.exact import CholeskyFactor, SpectralFactor, distinct
 from lawful.surrogates.primal import PrimalFactor
 from lawful.tasks import Tasks
@@ -85,6 +85,24 @@ def test_loo_is_refitting_without_the_row(make, intercept):
         np.testing.assert_allclose(residuals[i], Z[i] - without[0], atol=1e-9)
     mse = factor.loo_mse(Z, np.full((1, 2), LAM))
     np.testing.assert_allclose(mse[0], np.average(residuals**2, axis=0, weights=W), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["spectral gaussian", "cholesky gaussian"])
+@each_intercept
+def test_large_samples_are_factored_in_pieces_to_the_same_numbers(kind, intercept, monkeypatch):
+    monkeypatch.setattr(exact, "LARGE", N - 1)
+    monkeypatch.setattr(exact, "MANY", N - 1)
+    monkeypatch.setattr(exact, "PIECE", 7)  # 7 + 7 + 6 inputs
+    pieces = FACTORS[kind](make_sample(), intercept)
+    assert pieces.K is None, "the matrix itself is gone"
+    # before the whole is computed, whose numbers would still lie in the memory that is asked for
+    found = [pieces.loo(Z, LAM), pieces.scores(XNEW, LAM), pieces.variance(XNEW, LAM)]
+    new = brute_force(pieces.kernel, X, Z, W, LAM, intercept, XNEW)
+    np.testing.assert_allclose(pieces.predict(XNEW, pieces.solve(Z, LAM)), new, atol=1e-10)
+    monkeypatch.undo()
+    whole = FACTORS[kind](make_sample(), intercept)
+    for here, expected in zip(found, [whole.loo(Z, LAM), whole.scores(XNEW, LAM), whole.variance(XNEW, LAM)]):
+        np.testing.assert_allclose(here, expected, atol=1e-10)
 
 
 @each_factor

@@ -1,4 +1,4 @@
-"""The command line: `lawful fit`, `predict`, `project`, `rank`, `compare`, `info` and `reproduce`."""
+"""The command line: `lawful fit`, `predict`, `project`, `rank`, `compare`, `doctor`, `discover`, `info` and `reproduce`."""
 
 from lawful.cli.main import app
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from lawful.cli import tools
+from lawful.cli.laws import law_of
 from lawful.cli.predicting import Output
-from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, law_of
+from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, Unknown
 from lawful.cli.words import Trouble, progress, show, speaking, tell, tell_json
 
 __all__ = ["compare"]
@@ -19,6 +20,7 @@ def compare(
     data: Annotated[Path, typer.Argument(help="A table: .csv, .parquet or .npz.")],
     outputs: Outputs,
     law: Law = None,
+    unknown: Unknown = None,
     inputs: Inputs = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts that are predicted from the others in turn.")] = 5,
     methods: Annotated[str, typer.Option(help="Any of mean, linear, forest, kernel.")] = "mean,linear,forest,kernel",
@@ -46,7 +48,7 @@ def compare(
         X, Y = tools.learn(table, given, to_predict, data)
         if len(X) < folds:
             raise Trouble(f"{data} has {len(X)} usable rows, too few for {folds} folds; --folds {max(len(X), 2)} or more rows")
-        constraint = law_of(law)
+        constraint = law_of(law, unknown)
         cases = [(name, bound) for name in wanted for bound in ((False, True) if constraint is not None else (False,))]
         found = []
         with progress(quiet or as_json) as bar:

@@ -11,7 +11,8 @@ import typer
 
 from lawful._files import replacing
 from lawful.cli import tools
-from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, law_of
+from lawful.cli.laws import law_of
+from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, Unknown
 from lawful.cli.words import console, note, show, speaking, tell, tell_json
 
 __all__ = ["fit", "info"]
@@ -26,6 +27,7 @@ def fit(
     data: Annotated[Path, typer.Argument(help="A table: .csv, .parquet or .npz.")],
     outputs: Outputs,
     law: Law = None,
+    unknown: Unknown = None,
     inputs: Inputs = None,
     save: Annotated[Path | None, typer.Option(help="Where to write the model: one file.", show_default=False)] = None,
     report: Annotated[Path | None, typer.Option(help="An HTML page on the fit.", show_default=False)] = None,
@@ -56,7 +58,7 @@ def fit(
             if weights is None
             else tools.numbers(table, tools.choose(table.columns, weights, "--weights"), data).loc[X.index].iloc[:, 0]
         )
-        model = tools.estimator(law_of(law), search, surrogate)
+        model = tools.estimator(law_of(law, unknown), search, surrogate)
         start = time.perf_counter()
         with console().status(f"learning {len(to_predict)} outputs from {len(X)} rows"):
             model.fit(X, Y, None if weight is None else weight.to_numpy())

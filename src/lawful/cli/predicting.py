@@ -9,7 +9,8 @@ import typer
 
 from lawful import decoders
 from lawful.cli import tools
-from lawful.cli.settings import Config, Force, Inputs, Json, Law, Quiet, law_of
+from lawful.cli.laws import law_of
+from lawful.cli.settings import Config, Force, Inputs, Json, Law, Quiet
 from lawful.cli.words import DOUBTFUL, Trouble, note, speaking, tell, tell_json
 
 __all__ = ["Output", "predict", "project"]

@@ -18,13 +18,12 @@ from typing import Annotated, Any
 
 import typer
 
-from lawful import sets
+from lawful.cli.laws import NAMED
 from lawful.cli.words import WRONG, Trouble, console
 
-__all__ = ["Config", "Force", "Inputs", "Json", "Law", "Outputs", "Quiet", "law_of"]
+__all__ = ["Config", "Force", "Inputs", "Json", "Law", "Outputs", "Quiet", "Unknown"]
 
-# Sets without a parameter that somebody has to choose; all others are equations, or Python.
-NAMED = ("Ball", "PointCloud", "PositiveSemidefinite", "Rotations", "Simplex", "Sphere")
+SEVERAL = ("law", "unknown")  # options that may be repeated: one word in a file is a list of one
 
 
 def from_file(context: typer.Context, path: Path | None) -> Path | None:
@@ -52,21 +51,8 @@ def settings(path: Path, command: str, known: set[str]) -> dict[str, Any]:
     own = {key.replace("-", "_") for key in found.get(command, {})}
     if unknown := sorted(key for key in own if key not in known):
         raise Trouble(f"the settings {path} name {', '.join(unknown)} for {command}, which has no such option")
-    if "law" in chosen and isinstance(chosen["law"], str):
-        chosen["law"] = [chosen["law"]]
+    chosen |= {key: [chosen[key]] for key in SEVERAL if isinstance(chosen.get(key), str)}
     return {key: value for key, value in chosen.items() if key in known and key != "config"}
-
-
-def law_of(law: list[str] | None) -> Any:
-    """A set from the words of --law: equations, or the name of a set; None without any."""
-    words = [one.strip() for one in law or [] if one.strip()]
-    if not words:
-        return None
-    if len(words) == 1 and words[0] in NAMED:
-        return getattr(sets, words[0])()
-    if named := [one for one in words if one in NAMED]:
-        raise Trouble(f"--law {named[0]} stands alone; equations and a named set together are for Python (Intersection)")
-    return sets.Equations(words)
 
 
 Law = Annotated[
@@ -74,7 +60,15 @@ Law = Annotated[
     typer.Option(
         "--law",
         help=f'An equation or inequality such as "y1**2 + y2**2 = 1", by the names of the columns; repeat it for several. Or '
-        f"one of {', '.join(NAMED)}.",
+        f'a set, as Simplex or "Sphere(radius=2)": one of {", ".join(NAMED)}.',
+    ),
+]
+Unknown = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        help='Names in --law that stand for numbers which nobody knows, to be estimated: "a, b=0:10" (with bounds).',
+        show_default=False,
     ),
 ]
 Outputs = Annotated[

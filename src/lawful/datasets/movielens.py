@@ -1,21 +1,18 @@
 """MovieLens 100k: 100,000 ratings of 1682 films by 943 people.
 
 The data may be used for research and not be redistributed, so they are not in the package: `fetch_movielens_100k` downloads
-them from GroupLens, or reads a folder. Cite F. M. Harper and J. A. Konstan, The MovieLens Datasets: History and Context, ACM
-Transactions on Interactive Intelligent Systems 5(4), 2015.
+them from GroupLens (by pooch, against a checksum), or reads a folder. Cite F. M. Harper and J. A. Konstan, The MovieLens
+Datasets: History and Context, ACM Transactions on Interactive Intelligent Systems 5(4), 2015.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +39,7 @@ def fetch_movielens_100k(data_home: Any = None, *, folder: Any = None, download:
     ----------
     data_home : where downloads are kept; None: the environment variable LAWFUL_DATA_HOME or else ~/.cache/lawful
     folder : an existing folder with u.data, u.user, u.item, u.genre (or holding ml-100k/ with them); nothing is downloaded
-    download : False: fail when the data are not in data_home
+    download : False: fail when the data are not in data_home. Downloads need pooch: pip install 'lawful[download]'
     timeout : seconds without an answer after which the download is given up
 
     Returns
@@ -72,19 +69,24 @@ def _md5(path: Path) -> str:
 
 def _download(home: Path, place: Path, timeout: float) -> None:
     """Download, check and unpack beside `place`, then rename: an interrupted run leaves nothing half-written behind."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            "fetch_movielens_100k: a download needs pooch; pip install 'lawful[download]' brings it, or pass folder="
+        ) from error
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".ml-100k-") as work:
         archive, unpacked = Path(work) / "ml-100k.zip", Path(work) / "ml-100k"
         try:
-            with urlopen(URL, timeout=timeout) as answer, archive.open("wb") as out:
-                shutil.copyfileobj(answer, out)
-        except (URLError, TimeoutError, ConnectionError) as error:
+            pooch.retrieve(URL, f"md5:{ZIP_MD5}", archive.name, work, downloader=pooch.HTTPDownloader(timeout=timeout))
+        except ValueError as error:  # the checksum
+            raise OSError(f"the download from {URL} is not what was expected ({error}); try again") from error
+        except OSError as error:
             raise OSError(
                 f"{URL} could not be reached ({error}). Offline? Download it elsewhere, unpack it, and pass "
                 "folder=<the folder that holds u.data>."
             ) from error
-        if _md5(archive) != ZIP_MD5:
-            raise OSError(f"the download from {URL} has md5 {_md5(archive)}, expected {ZIP_MD5}; try again")
         unpacked.mkdir()
         with zipfile.ZipFile(archive) as content:
             for name in FILES:  # only what is known, under names of ours

@@ -5,15 +5,20 @@ from lawful.cli.tools.ordering import orders, ratings
 from lawful.cli.tools.rivals import RIVALS, draw, judge
 from lawful.cli.tools.streams import certificate, numbers_of, stream
 from lawful.cli.tools.tables import choose, free, numbers, pandas, pieces, read, writing
+from lawful.diagnosis import choose_law, doctor
 from lawful.report.fits import page, summarise
 from lawful.saving.models import describe, load
+from lawful.sets import discover
 
 __all__ = [
     "RIVALS",
     "certificate",
     "choose",
+    "choose_law",
     "columns",
     "describe",
+    "discover",
+    "doctor",
     "draw",
     "estimator",
     "free",

@@ -50,7 +50,7 @@ class Films:
         """(n, T) r_p - r_q for p < q, NaN where one of them is not rated: what MTRL learns."""
         dense = np.full(self.R.shape, np.nan)
         table = self.R.tocoo()
-        dense[table.coords] = table.data
+        dense[table.row, table.col] = table.data  # `coords` came with scipy 1.13
         p, q = np.triu_indices(dense.shape[1], 1)
         return dense[:, p] - dense[:, q]
 
