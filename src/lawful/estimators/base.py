@@ -101,7 +101,9 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
         if self.decoder is not None and not isinstance(named(self.decoder), Decoder):
             raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
         choice(self, "on_failure", ON_FAILURE)
-        tasks = self._read(X, Y, sample_weight)
+        return self._learn(self._read(X, Y, sample_weight))
+
+    def _learn(self, tasks: Tasks) -> Self:
         self.constraint_ = fit_law(self._part("constraint"), tasks)
         self.loss_ = self._part("loss")
         tasks = tasks.encoded(self.loss_)  # encode
@@ -122,8 +124,8 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate_for(len(tasks.seen)), self._part("constraint")
-        self.surrogate_choice_ = self._choice(surrogate, len(tasks.seen))
+        surrogate, constraint = self._surrogate_for(tasks.n_seen), self._part("constraint")
+        self.surrogate_choice_ = self._choice(surrogate, tasks.n_seen)
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
         return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
