@@ -79,10 +79,10 @@ def _light(estimator: Any, std: bool = False) -> Any:
         return model
     ridge = ridge if ridge is model else copy(ridge)
     ridge._tasks, ridge._residuals = None, None
+    ridge._engine = alone(ridge._engine) if isinstance(ridge._engine.where, Host) else ridge._engine
     if not std and not getattr(getattr(model, "loss_", None), "needs_variance", False):
         ridge.__dict__.pop("_statistics", None)
         ridge._normals = None
-        ridge._engine = alone(ridge._engine) if isinstance(ridge._engine.where, Host) else ridge._engine
     if ridge is not model:
         model.surrogate_ = ridge
         model.__dict__.pop("_recent", None)

@@ -97,8 +97,9 @@ def alone(engine: Engine) -> Engine:
     where = Host(engine.dtype)
     where.threads = 1
     same = copy(engine)
-    same.where, same.blocks, same._double, same._whitening = where, copy(engine.blocks), None, None
+    same.where, same.blocks, same._whitening = where, copy(engine.blocks), None
     same.blocks.where = where
+    same._double = same.blocks if engine.dtype == "float64" else None
     return same
 
 
