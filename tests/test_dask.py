@@ -150,6 +150,21 @@ def test_a_small_table_is_fitted_as_ever():
 
 
 @pytest.mark.dask
+def test_without_a_surrogate_all_rows_are_learned_from(monkeypatch):
+    """However small the sample is: an exact ridge would know no other rows."""
+    seen = []
+
+    def fit_tasks(self, tasks):
+        seen.append((type(self), len(tasks.seen), tasks.elsewhere.n_seen, self.get_params()["n_centers"]))
+        raise InterruptedError
+
+    monkeypatch.setattr(NystromRidge, "fit_tasks", fit_tasks)
+    with pytest.raises(InterruptedError):
+        scale.fit(ConstrainedRegressor(Sphere()), chunked(X), chunked(Y), sample=1000)
+    assert seen == [(NystromRidge, 5000, N, "auto")]
+
+
+@pytest.mark.dask
 def test_a_stream_may_follow():
     half = N // 2
     ridge = scale.fit(NystromRidge(centers=CENTERS, **GIVEN), chunked(X[:half]), chunked(Y[:half]), sample=1000)
@@ -283,12 +298,14 @@ def test_errors_say_what_would_do(folder):
     for error, words, call in (
         (TypeError, "X is a ndarray, which is not of dask; give a dask array", lambda: scale.fit(ridge, X, y)),
         (TypeError, "cannot fit KernelRidge.*give a NystromRidge", lambda: scale.fit(KernelRidge(), x, y)),
+        (TypeError, "decoder=3 will not do", lambda: scale.fit(ConstrainedRegressor(decoder=3), x, y)),
+        (ValueError, "tol=0 will not do", lambda: scale.fit(NystromRidge(tol=0), x, y)),
         (TypeError, "cannot fit ConstrainedRegressor", lambda: scale.fit(ConstrainedRegressor(surrogate="auto"), x, y)),
         (ValueError, "solver='cg' will not do; solver='direct'", lambda: scale.fit(NystromRidge(solver="cg"), x, y)),
         (ValueError, "dtype='float32' will not do", lambda: scale.fit(NystromRidge(dtype="float32"), x, y)),
         (ValueError, "3000 centres cannot be drawn", lambda: scale.fit(NystromRidge(n_centers=3000), x, y, sample=10)),
         (ValueError, "sample=0 will not do", lambda: scale.fit(ridge, x, y, sample=0)),
-        (ValueError, "X has 6000 rows and Y or its weights have 3000", lambda: scale.fit(ridge, x, y[::2])),
+        (ValueError, "X has 6000 rows and Y has 3000", lambda: scale.fit(ridge, x, y[::2])),
         (ValueError, "X has 8 partitions and Y has 5", lambda: scale.fit(ridge, unknown, chunked(Y, 5))),
         (ValueError, "X has no column 'west'; it has u, v", lambda: scale.fit(ridge, folder[0], ["west"])),
         (ValueError, "no column of X is left", lambda: scale.fit(ridge, dd.read_parquet(folder[0], columns=["u"]), "u")),

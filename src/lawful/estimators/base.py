@@ -98,12 +98,16 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     def _fit(self, X: Any, Y: Any, sample_weight: Any) -> Self:
+        self._check()
+        return self._learn(self._read(X, Y, sample_weight))
+
+    def _check(self) -> None:
         if self.decoder is not None and not isinstance(named(self.decoder), Decoder):
             raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
         choice(self, "on_failure", ON_FAILURE)
-        return self._learn(self._read(X, Y, sample_weight))
 
     def _learn(self, tasks: Tasks) -> Self:
+        """From tasks that are read and not encoded yet; all rows, or a sample of rows that are `elsewhere`."""
         self.constraint_ = fit_law(self._part("constraint"), tasks)
         self.loss_ = self._part("loss")
         tasks = tasks.encoded(self.loss_)  # encode

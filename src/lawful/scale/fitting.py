@@ -15,6 +15,7 @@ import numpy as np
 
 from lawful._checks import check_count
 from lawful.estimators import ConstrainedRegressor
+from lawful.estimators.base import EXACT_ROWS
 from lawful.scale.graphs import computed, dask, shared, tree
 from lawful.scale.looking import Look, look, merge
 from lawful.scale.spreading import Spread
@@ -55,7 +56,10 @@ def fit(estimator: Any, X: Any, Y: Any, sample_weight: Any = None, *, sample: in
         scale.predict(model, "new/").to_parquet("predicted/")
     """
     ridge = _ridge_of(estimator)
+    estimator._check()
     size = check_count(WHO, "sample", sample)
+    if getattr(estimator, "surrogate", ridge) is None:
+        size = max(size, EXACT_ROWS)  # a table that is larger than its sample has more, so that centres are the choice
     if isinstance(ridge.centers, str) and not isinstance(ridge.n_centers, str) and ridge.n_centers > size:
         raise ValueError(
             f"{WHO}.fit: {ridge.n_centers} centres cannot be drawn from a sample of {size} rows; "
@@ -68,8 +72,7 @@ def fit(estimator: Any, X: Any, Y: Any, sample_weight: Any = None, *, sample: in
     rows = _sample(known, table)
     if len(known.keys) == known.n_seen:
         return estimator.fit(*rows)
-    tasks = estimator._read(*rows)
-    tasks = replace(tasks, elsewhere=Spread(table, known))
+    tasks = replace(estimator._read(*rows), elsewhere=Spread(table, known))
     if isinstance(estimator, NystromRidge):
         estimator._single = tasks.single
         return estimator.fit_tasks(tasks)

@@ -75,58 +75,62 @@ class Table:
         X = collection(X)
         if X.ndim != 2:
             raise ValueError(f"{WHO}: X has one axis; give a table of inputs (n, d)")
-        columns = list(X.columns) if hasattr(X, "columns") else None
-        together = _names(Y)
-        single = isinstance(Y, str) if together else collection(Y, "Y").ndim == 1
         weight = sample_weight if isinstance(sample_weight, str) else None
-        outputs = together
-        if together is None:
+        outputs = _names(Y)
+        together = outputs is not None
+        if not together:
             Y = collection(Y, "Y")
             outputs = [str(name) for name in Y.columns] if hasattr(Y, "columns") else None
-        if together or weight:
-            missing = [name for name in [*(together or []), *([weight] if weight else [])] if name not in (columns or [])]
-            if missing:
-                raise ValueError(
-                    f"{WHO}: X has no column {missing[0]!r}; it has {', '.join(map(str, columns)) if columns else 'no names'}"
-                )
-        left = None if columns is None else [name for name in columns if name not in {*(together or []), weight}]
-        if left is not None and not left:
-            raise ValueError(f"{WHO}: no column of X is left for inputs; Y names {', '.join(together or [])}")
+        single = isinstance(Y, str) if together else Y.ndim == 1
+        inputs = _others(X, [*(outputs if together and outputs else []), *([] if weight is None else [weight])])
         x = _partitions(X)
-        y = [None] * len(x) if together else _partitions(_aligned(Y, X), len(x), "Y")
-        own = sample_weight is None or weight is not None
-        w = (
-            [None] * len(x)
-            if own
-            else _partitions(_aligned(collection(sample_weight, "sample_weight"), X), len(x), "sample_weight")
-        )
-        return cls(list(zip(x, y, w)), Form(left, outputs, single, bool(together), weight), sample_weight is not None)
+        y = [None] * len(x) if together else _beside(Y, X, len(x), "Y")
+        apart = sample_weight is not None and weight is None
+        w = _beside(collection(sample_weight, "sample_weight"), X, len(x), "sample_weight") if apart else [None] * len(x)
+        return cls(list(zip(x, y, w)), Form(inputs, outputs, single, together, weight), sample_weight is not None)
 
 
 def _names(Y: Any) -> list[str] | None:
     """Y as names of columns; None where it is data."""
     if isinstance(Y, str):
         return [Y]
-    return list(Y) if isinstance(Y, list | tuple) and all(isinstance(name, str) for name in Y) and Y else None
+    return list(Y) if isinstance(Y, list | tuple) and Y and all(isinstance(name, str) for name in Y) else None
 
 
-def _aligned(values: Any, X: Any) -> Any:
+def _others(X: Any, names: list[str]) -> list[str] | None:
+    """The names of the columns of X that are not these, all of which it must have; None where X has no names."""
+    columns = list(X.columns) if hasattr(X, "columns") else None
+    for name in names:
+        if name not in (columns or []):
+            raise ValueError(f"{WHO}: X has no column {name!r}; it has {', '.join(map(str, columns or ['no names']))}")
+    left = None if columns is None else [column for column in columns if column not in names]
+    if left is not None and not left:
+        raise ValueError(f"{WHO}: no column of X is left for inputs beside {', '.join(names)}; give a table that has some")
+    return left
+
+
+def _beside(values: Any, X: Any, count: int, what: str) -> list[Any]:
+    """The partitions of something that has the rows of X."""
+    parts = _partitions(_aligned(values, X, what))
+    if len(parts) != count:
+        raise ValueError(
+            f"{WHO}: X has {count} partitions and {what} has {len(parts)}, of lengths that are not known; take both from one "
+            "table, or give names of columns of X"
+        )
+    return parts
+
+
+def _aligned(values: Any, X: Any, what: str) -> Any:
     """In chunks of the same rows, where their lengths are known."""
     if not hasattr(values, "chunks") or not hasattr(X, "chunks") or np.isnan([*values.chunks[0], *X.chunks[0]]).any():
         return values
     if values.shape[0] != X.shape[0]:
-        raise ValueError(f"{WHO}: X has {X.shape[0]} rows and Y or its weights have {values.shape[0]}; give the same rows")
+        raise ValueError(f"{WHO}: X has {X.shape[0]} rows and {what} has {values.shape[0]}; give the same rows")
     return values.rechunk({0: X.chunks[0]})
 
 
-def _partitions(values: Any, count: int | None = None, what: str = "") -> list[Any]:
-    parts = np.ravel(values.to_delayed()).tolist()
-    if count is not None and len(parts) != count:
-        raise ValueError(
-            f"{WHO}: X has {count} partitions and {what} has {len(parts)}, of lengths that are not known; take both from one "
-            "table, or give Y as names of columns of X"
-        )
-    return parts
+def _partitions(values: Any) -> list[Any]:
+    return np.ravel(values.to_delayed()).tolist()
 
 
 def read(at: int, x: Any, y: Any, w: Any, form: Form) -> Rows:
