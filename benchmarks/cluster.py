@@ -290,6 +290,7 @@ def model(args: argparse.Namespace, costs: Costs) -> None:
         f"costs of one core: a row {costs.square:.1e} M^2 + {costs.value:.1e} M + {costs.read:.1e} s, a byte "
         f"sent {costs.send:.1e} s, added {costs.add:.1e} s, a task {costs.task:.1e} s, solving {costs.cube:.1e} M^3 s a lambda"
     )
+    print(f"sending sums is a tenth of the work in partitions of {10 * 8 * costs.send / costs.square:,.0f} rows, whatever M is")
     print("\n| rows | centres | rows on disk | sums, 16 workers | a worker sends | it holds | solving | the client holds |")
     print("|---|---|---|---|---|---|---|---|")
     for rows, M in ((1e6, 2000), (1e7, 2000), (1e8, 2000), (1e8, 10_000), (1e9, 2000), (1e9, 10_000), (1e9, 32_000)):
