@@ -7,7 +7,7 @@ N ?= 100000
 SEED ?= 0
 SAMPLE ?= 40
 
-.PHONY: demo test test-slow test-torch test-gpu test-data test-browser test-skops test-parquet test-min dist audit newcomer kills coverage mutants fuzz lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-gpu test-data test-browser test-skops test-parquet test-dask test-min dist audit newcomer kills coverage mutants fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## circle and lemniscate from 100 noisy points: a table, an
 	$(RUN) examples/demo.py --out out
 
 # The matrices of the tests are small: threads of BLAS would only wait for each other and for the other worker.
-test test-slow test-torch test-data test-browser: export OMP_NUM_THREADS = 1
+test test-slow test-torch test-data test-browser test-dask: export OMP_NUM_THREADS = 1
 
 test: $(VENV)/.dev  ## all tests that need no extra package, data or patience
 	$(RUN) -m pytest -n 2 --dist loadgroup -q
@@ -55,6 +55,10 @@ test-skops: $(VENV)/.dev  ## models with trees inside, saved by skops
 test-parquet: $(VENV)/.dev  ## the command line on Parquet files
 	$(RUN) -m pip install --quiet pyarrow
 	$(RUN) -m pytest -q -m parquet
+
+test-dask: $(VENV)/.dev  ## dask collections and Parquet folders on a cluster of two processes
+	$(RUN) -m pip install --quiet --editable ".[dask]"
+	$(RUN) -m pytest -q -m dask
 
 test-min:  ## all tests with the lowest versions that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv .venv-min

@@ -24,7 +24,7 @@ def source(path: Path) -> str:
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
 MAX_LINES = 400
-OPTIONAL = {"matplotlib", "mpl_toolkits", "pandas", "pooch", "pyarrow", "torch"}  # may be imported inside a function
+OPTIONAL = {"dask", "matplotlib", "mpl_toolkits", "pandas", "pooch", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run
 REQUIRED = {"numpy", "scipy", "sklearn", "array_api_compat", "joblib", "threadpoolctl", "numba", "tqdm"}
@@ -63,6 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "estimators": {"decoders", "surrogates", "losses", "sets", "kernels", "tasks", "metrics", "folds", "saving", "uncertainty"},
     "baselines": {"surrogates", "kernels", "tasks", "metrics", "ratings", "folds"},
     "diagnosis": {"decoders", "sets", "tasks", "report"},  # is this law right for these data
+    "scale": {"estimators", "surrogates", "decoders", "tasks"},  # tables larger than memory, on a cluster
     "rankings": {"decoders"},  # orders for anyone with a weight matrix
     "theory": {"decoders", "losses", "sets"},
     "studio": {"sets", "plots", "report", "estimators", "diagnosis"},  # one page; nothing but the command line starts it

@@ -53,6 +53,7 @@ class Tasks:
     Z: list[Array] = field(default_factory=list)
     atoms: list[Any] = field(default_factory=list)  # what the columns of Z stand for: the loss knows
     frame: Any = None  # X as the user gave it, where that was a DataFrame and the surrogate is `raw`
+    elsewhere: Any = None  # all rows, where these are a sample of them and the others are on a cluster: `lawful.scale`
 
     def __post_init__(self) -> None:
         if not self.Z:
@@ -132,6 +133,11 @@ class Tasks:
         return np.flatnonzero(mask)
 
     @property
+    def n_seen(self) -> int:
+        """How many rows those are, here or elsewhere."""
+        return len(self.seen) if self.elsewhere is None else self.elsewhere.n_seen
+
+    @property
     def Y(self) -> np.ndarray:
         """(n, T) labels, NaN where not observed (or of weight 0)."""
         return self._table(self.y, np.nan)
@@ -156,7 +162,8 @@ class Tasks:
     def encoded(self, loss: Any) -> Tasks:
         """The same tasks in the encoding of a loss."""
         Z, atoms = loss.encodings(self.y)
-        return replace(self, Z=Z, atoms=atoms)
+        others = None if self.elsewhere is None else self.elsewhere.encoded(loss, atoms)
+        return replace(self, Z=Z, atoms=atoms, elsewhere=others)
 
     def plain(self) -> Tasks:
         """The same tasks, their labels as they are."""
@@ -171,7 +178,7 @@ class Tasks:
         times = np.bincount(rows, minlength=self.n_rows)
         kept = [np.repeat(np.arange(len(r)), times[r]) for r in self.rows]
         y, own, weights, Z = ([v[k] for v, k in zip(values, kept)] for values in (self.y, self.rows, self.weights, self.Z))
-        return replace(self, y=y, rows=own, weights=weights, Z=Z)
+        return replace(self, y=y, rows=own, weights=weights, Z=Z, elsewhere=None)
 
     def groups(self, by: Sequence[Hashable] | None = None) -> list[list[int]]:
         """Tasks with the same rows and weights (and the same entry of `by`, one a task): one factorisation serves them."""

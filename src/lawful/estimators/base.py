@@ -99,10 +99,16 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     def _fit(self, X: Any, Y: Any, sample_weight: Any) -> Self:
+        self._check()
+        return self._learn(self._read(X, Y, sample_weight))
+
+    def _check(self) -> None:
         if self.decoder is not None and not isinstance(named(self.decoder), Decoder):
             raise TypeError(f"{type(self).__name__}: decoder={self.decoder!r} will not do; give one such as Newton(), or None")
         choice(self, "on_failure", ON_FAILURE)
-        tasks = self._read(X, Y, sample_weight)
+
+    def _learn(self, tasks: Tasks) -> Self:
+        """From tasks that are read and not encoded yet; all rows, or a sample of rows that are `elsewhere`."""
         self.constraint_ = fit_law(self._part("constraint"), tasks)
         self.loss_ = self._part("loss")
         tasks = tasks.encoded(self.loss_)  # encode
@@ -123,8 +129,8 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate_for(len(tasks.seen)), self._part("constraint")
-        self.surrogate_choice_ = self._choice(surrogate, len(tasks.seen))
+        surrogate, constraint = self._surrogate_for(tasks.n_seen), self._part("constraint")
+        self.surrogate_choice_ = self._choice(surrogate, tasks.n_seen)
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
             return surrogate.fit_tasks(tasks)
         return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))

@@ -7,6 +7,7 @@ generalised cross-validation, (RSS / n) / (1 - df / n)^2 from the sums alone, ta
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -77,9 +78,13 @@ class NystromFit:
         self._check()
         tasks, intercept, self._bases = without_base(self.intercept, merged(tasks), type(self).__name__)
         seed = 0 if self.random_state is None else int(np.random.default_rng(self.random_state).integers(2**31))
-        self._seed, self._widths, self._tasks = seed, [int(z.shape[1]) for z in tasks.Z], tasks
-        self._counts = np.array([self._count(tasks, t) for t in range(len(tasks))], dtype=float)
-        kernel, given = self._given_kernel(), self._given_lam([float(to_numpy(w).sum()) for w in tasks.weights])
+        self._seed, self._widths, self._tasks = seed, [int(z.shape[1]) for z in tasks.Z], replace(tasks, elsewhere=None)
+        if tasks.elsewhere is None:
+            self._counts = np.array([self._count(tasks, t) for t in range(len(tasks))], dtype=float)
+            sizes = [float(to_numpy(w).sum()) for w in tasks.weights]
+        else:
+            self._counts, sizes = tasks.elsewhere.counts, tasks.elsewhere.weights.tolist()
+        kernel, given = self._given_kernel(), self._given_lam(sizes)
         self._base: np.ndarray | None = None  # lambda by evidence
         if kernel is None or is_auto(kernel):
             known = None if given is None else given * self._counts
@@ -98,7 +103,7 @@ class NystromFit:
         self.kernels_ = [self.kernel_] * len(tasks)
         self.solver_ = self._chosen_solver(tasks)
         self.held_out_: dict[str, np.ndarray] | None = None
-        self.n_iter_, self.n_seen_ = 1, len(tasks.seen)
+        self.n_iter_, self.n_seen_ = 1, tasks.n_seen
         self._normals: list[tuple[list[int], Normal]] | None = None
         self._residuals: list[np.ndarray] | None = None
         return tasks
@@ -112,6 +117,8 @@ class NystromFit:
         return len(np.unique(np.concatenate([numpy_rows(tasks.X, rows), to_numpy(tasks.y[t])[:, None]], axis=1), axis=0))
 
     def _sums(self, tasks: Tasks, rows: np.ndarray | None, what: str) -> Statistics:
+        if rows is None and tasks.elsewhere is not None:
+            return tasks.elsewhere.sums(self._engine, self._bases)
         total = len(tasks.seen) if rows is None else len(rows)
         with tqdm(total=total, desc=f"NystromRidge: {what}", unit="row", disable=not self.verbose) as bar:
             return self._engine.statistics(tasks, rows, bar)
@@ -143,17 +150,25 @@ class NystromFit:
     # ------------------------------------------------------------------ lambda
 
     def _best_lam(self, tasks: Tasks) -> np.ndarray:
-        """By held-out rows, or by generalised cross-validation; the statistics of all rows are left in `_statistics`."""
+        """By held-out rows, or by generalised cross-validation; the statistics of all rows are left in `_statistics`.
+
+        Where rows are elsewhere, those of the sample that are held out are taken off the sums of all.
+        """
         engine, seen = self._engine, tasks.seen
         path = self._path(tasks)
         if len(seen) < ENOUGH:
             self._statistics = self._sums(tasks, None, "statistics")
             return _best(path, self._cross_validated(engine.direct(self._normal_equations(), path, self._widths)), self._base)
         held, train = self._split(seen)
-        part = self._sums(tasks, train, "statistics")
+        if tasks.elsewhere is None:
+            part = self._sums(tasks, train, "statistics")
+        else:
+            self._statistics = self._sums(tasks, None, "statistics")
+            part = self._statistics.without(self._sums(tasks, held, "held-out rows"))
         solved = engine.direct(engine.normals(part), path, self._widths, df=False)
         error = self._errors(tasks, held, solved)
-        self._statistics = part.plus(self._sums(tasks, held, "held-out rows"))
+        if tasks.elsewhere is None:
+            self._statistics = part.plus(self._sums(tasks, held, "held-out rows"))
         self.held_out_ = {"lam": path, "error": error}
         return _best(path, error, self._base)
 
@@ -228,6 +243,8 @@ class NystromFit:
     def _chosen_solver(self, tasks: Tasks) -> str:
         if self.solver != "auto":
             return self.solver
+        if tasks.elsewhere is not None:  # iterations would bring the rows here again and again
+            return "direct"
         limit = DIRECT if isinstance(self._engine.where, Host) else DIRECT_DEVICE
         return "direct" if self.n_centers_ * min(len(tasks.groups()), 8) <= limit else "cg"
 

@@ -46,6 +46,9 @@ class Cell:
     def plus(self, other: Cell) -> Cell:
         return Cell(self.gram + other.gram, self.cross + other.cross, self.own + other.own)
 
+    def minus(self) -> Cell:
+        return Cell(-self.gram, -self.cross, -self.own)
+
 
 @dataclass
 class Layer:
@@ -72,6 +75,12 @@ class Statistics:
                 out.add(key, cell)
         return out
 
+    def without(self, other: Statistics) -> Statistics:
+        """The sums of the rows that are in these and not in the others; a cell of the others need not be one of these."""
+        negative = Statistics(self.M, self.widths)
+        negative.cells = {key: cell.minus() for key, cell in other.cells.items()}
+        return self.plus(negative)
+
     def groups(self) -> list[list[int]]:
         """Tasks that are in the same cells: one factorisation serves them."""
         found: dict[tuple[Key, ...], list[int]] = {}
@@ -93,12 +102,16 @@ class Statistics:
         return total
 
 
-def layers(tasks: Tasks, rows: np.ndarray | None = None, most: int = PATTERNS) -> list[Layer]:
+def layers(
+    tasks: Tasks, rows: np.ndarray | None = None, most: int = PATTERNS, groups: list[list[int]] | None = None
+) -> list[Layer]:
     """How the rows are dealt to cells; of all rows, or of those chosen (in order, none twice).
 
-    `most` is the number of Gram matrices that there is room for.
+    `most` is the number of Gram matrices that there is room for. `groups`: tasks with the same rows, where these rows are but a
+    part of all: parts that are to be added are dealt alike, by patterns where there are at most `most`, else by these groups.
     """
-    groups = tasks.groups()
+    most = max(most, len(tasks.groups())) if groups is None else most
+    groups = tasks.groups() if groups is None else groups
     n = tasks.n_rows
     chosen = None if rows is None else np.isin(np.arange(n), rows)
     if len(groups) == 1:
@@ -118,7 +131,7 @@ def layers(tasks: Tasks, rows: np.ndarray | None = None, most: int = PATTERNS) -
     largest = table.max(axis=1)
     if np.all((table == 0) | (table == largest[:, None])):
         patterns, which = np.unique(np.packbits(table > 0, axis=1), axis=0, return_inverse=True)
-        if len(patterns) <= max(most, len(groups)):
+        if len(patterns) <= most:
             out = []
             for k in range(len(patterns)):
                 own = np.flatnonzero(which.reshape(-1) == k)
