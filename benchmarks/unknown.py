@@ -242,7 +242,7 @@ def by_kkt(X: np.ndarray, Y: np.ndarray) -> dict[str, float]:
             theta.a0 * y.y1 + y.y2 - x.x1 == 0, y.y2 - theta.a1 * y.y3 - x.x2 == 0, y.y1**2 + y.y3**2 <= 2.0, y.y1 >= 0
         )  # fmt: skip
         peer.dataset(parameters=str(Path(folder) / "parameters.csv"), variables=str(Path(folder) / "variables.csv"))
-        return peer.estimate()["inverse_parameters"]
+        return {row["name"]: row["estimated"] for row in peer.estimate()["inverse_parameters"]["comparison"]}
 
 
 def main() -> None:
