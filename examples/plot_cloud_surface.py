@@ -36,7 +36,6 @@ laws = {
     "no law": Reals(),
     "nearest point": PointCloud(scan),
     "surface": LocalTangent(extra=scan),
-    "region": KernelSet(extra=scan),
 }
 models = {name: ConstrainedRegressor(C).fit(X, Y) for name, C in laws.items()}
 predicted = {name: model.predict(X_test) for name, model in models.items()}
