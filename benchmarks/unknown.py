@@ -1,11 +1,11 @@
 """Unknown coefficients of a law: are the standard errors right, and how accurate and quick are the estimates beside peers?
 
-    python benchmarks/unknown.py [--draws 200] [--seed 5000] [--kkt]
+    python benchmarks/unknown.py [--draws 200] [--seed 5000] [--profiles 20] [--kkt 3]
 
 1. Three laws, each drawn many times: how often the interval of 1.96 standard errors covers the truth, root mean square error of
    each coefficient, that of scipy's `odr` (told the ratio of the noises; complete rows alone) and, for the explicit law, of
    `curve_fit` (which takes one output as exact).
-2. With --kkt, where `kkt-hardnet` is installed: the example of its own documentation, estimated by both.
+2. With --kkt DRAWS, where `kkt-hardnet` is installed: the example of its own documentation, estimated by both.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ PROBLEMS = [
 ]  # fmt: skip
 
 
-def calibration(draws: int, seed: int) -> None:
+def calibration(draws: int, seed: int, profiles: int) -> None:
     for problem in PROBLEMS:
         truth = np.array(list(problem.truth.values()))
         ours, covered, scores, peers, took = [], [], [], {"odr": [], "curve_fit": []}, [0.0, 0.0, 0.0]
@@ -148,7 +148,7 @@ def calibration(draws: int, seed: int) -> None:
             theta, std = (np.array([d[name] for name in problem.truth]) for d in (C.unknown_, C.unknown_std_))
             ours.append(theta - truth)
             covered.append(np.abs(theta - truth) <= 1.96 * std)
-            if k < draws // 10:
+            if k < profiles:
                 scores.append([low <= t <= high for n, t in problem.truth.items() for low, high in [C.profile(n).interval()]])
             for at, (name, peer) in enumerate((("odr", problem.by_odr), ("curve_fit", problem.by_curve_fit)), start=1):
                 if peer is None or (name == "odr" and odr is None):
@@ -184,19 +184,47 @@ def documented(rng: np.random.Generator, n: int = 200) -> tuple[np.ndarray, np.n
     return np.c_[x1, x2], np.c_[(x1 - y2) / 2.0, y2, (y2 - x2) / -1.5] + 0.01 * rng.standard_normal((n, 3))
 
 
-def kkt(seed: int) -> None:
+def timed(work: Callable[..., Any], *data: np.ndarray) -> tuple[Any, np.ndarray]:
+    """What it returns; seconds of the clock and of the processors."""
+    begin = np.array([time.perf_counter(), time.process_time()])
+    found = work(*data)
+    return found, np.array([time.perf_counter(), time.process_time()]) - begin
+
+
+def kkt(seed: int, draws: int) -> None:
+    law = ["a0*y1 + y2 = x1", "y2 - a1*y3 = x2", "y1**2 + y3**2 <= 2", "y1 >= 0"]
+    start = {"a0": 10.0, "a1": -10.0}
+    ways: dict[str, Callable[[np.ndarray, np.ndarray], dict[str, float]]] = {
+        "lawful, the coefficients": lambda X, Y: Equations(law, unknown=start).fit(Y, X).unknown_,
+        "lawful, with the regression": lambda X, Y: (
+            ConstrainedRegressor(Equations(law, unknown=start)).fit(X, Y).constraint_.unknown_
+        ),
+        "KKT-HardNet": by_kkt,
+    }
+    print(
+        f"\nthe example of KKT-HardNet's documentation (truth 2, -1.5; all begin at 10, -10), {draws} draws; the first is cold"
+    )
+    errors: dict[str, list[Any]] = {name: [] for name in ways}
+    spent: dict[str, list[Any]] = {name: [] for name in ways}
+    for k in range(draws):
+        X, Y = documented(np.random.default_rng(seed + k))
+        for name, way in ways.items():
+            found, seconds = timed(way, X, Y)
+            errors[name].append([found["a0"] - 2.0, found["a1"] + 1.5])
+            spent[name].append(seconds)
+            print(f"  {name:<28}{seconds[0]:8.2f} s, {seconds[1]:8.2f} s of processors   {found}", flush=True)
+    theirs = np.sum(spent["KKT-HardNet"], axis=0)
+    for name in ways:
+        own = np.sum(spent[name], axis=0)
+        print(
+            f"  {name:<28}rmse {rms(errors[name])[0]:.4f} {rms(errors[name])[1]:.4f};"
+            f" KKT-HardNet takes {theirs[0] / own[0]:.0f} times as long ({theirs[1] / own[1]:.0f} times the processors' time)"
+        )
+
+
+def by_kkt(X: np.ndarray, Y: np.ndarray) -> dict[str, float]:
     from kkthn import KKTHardNet  # pip install kkt-hardnet
 
-    X, Y = documented(np.random.default_rng(seed))
-    law = Equations(["a0*y1 + y2 = x1", "y2 - a1*y3 = x2", "y1**2 + y3**2 <= 2", "y1 >= 0"], unknown={"a0": 10.0, "a1": -10.0})
-    begin = time.perf_counter()
-    model = ConstrainedRegressor(law).fit(X, Y)
-    ours, found = time.perf_counter() - begin, model.constraint_.unknown_
-    begin = time.perf_counter()
-    Equations(law.equations, unknown=law.unknown).fit(Y, X)
-    alone = time.perf_counter() - begin
-    print("\nthe example of KKT-HardNet's documentation (truth 2, -1.5; both begin at 10, -10)")
-    print(f"  lawful       {ours:8.2f} s, of which the coefficients {alone:.3f} s  {found}")
     # The settings of its documentation, and epoch_mlp, which it asks for.
     train = {
         "epochs": 1200, "batch_size": 32, "learning_rate": 1e-3, "train_frac": 0.8, "hidden_size": 64, "hidden_layers": 2,
@@ -214,22 +242,20 @@ def kkt(seed: int) -> None:
             theta.a0 * y.y1 + y.y2 - x.x1 == 0, y.y2 - theta.a1 * y.y3 - x.x2 == 0, y.y1**2 + y.y3**2 <= 2.0, y.y1 >= 0
         )  # fmt: skip
         peer.dataset(parameters=str(Path(folder) / "parameters.csv"), variables=str(Path(folder) / "variables.csv"))
-        begin = time.perf_counter()
-        result = peer.estimate()
-        theirs = time.perf_counter() - begin
-    print(f"  KKT-HardNet  {theirs:8.2f} s  {result['inverse_parameters']}\n  {theirs / ours:.0f} times as long")
+        return {row["name"]: row["estimated"] for row in peer.estimate()["inverse_parameters"]["comparison"]}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seed", type=int, default=5000)
-    parser.add_argument("--kkt", action="store_true")
+    parser.add_argument("--kkt", type=int, default=0, metavar="DRAWS")
+    parser.add_argument("--profiles", type=int, default=0, help="draws whose profile intervals are checked too; 0: a tenth")
     options = parser.parse_args()
     if options.draws:
-        calibration(options.draws, options.seed)
+        calibration(options.draws, options.seed, options.profiles or options.draws // 10)
     if options.kkt:
-        kkt(options.seed)
+        kkt(options.seed, options.kkt)
 
 
 if __name__ == "__main__":

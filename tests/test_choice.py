@@ -51,3 +51,20 @@ def test_refused():
         choose_law(np.zeros((5, 2)))
     with pytest.raises(ValueError, match="shape"):
         choose_law(np.zeros(5))
+
+
+def test_a_surface_where_equations_tell_only_half():
+    """A helix obeys y1^2 + y2^2 = 1, and one more law that no polynomial of low degree is."""
+    t = np.random.default_rng(1).uniform(0, 9, 250)
+    Y = np.c_[np.cos(t), np.sin(t), t / 4] + 0.02 * np.random.default_rng(2).standard_normal((250, 3))
+    found = choose_law(Y, candidates={"equations": LearnedEquations(degree=2), "surface": LocalTangent()}, folds=3)
+    assert found.errors["equations"].mean() < found.errors["no law"].mean()
+    assert found.name == "surface"
+
+
+def test_outputs_without_inputs_help_to_choose():
+    x, Y = ellipse(24)
+    more = ellipse(300, seed=1)[1]
+    alone, helped = (choose_law(Y, x, candidates={"surface": LocalTangent()}, folds=3, extra=e) for e in (None, more))
+    assert helped.errors["surface"].mean() < alone.errors["surface"].mean()
+    assert len(helped.constraint.extra) == 300

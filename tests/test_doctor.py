@@ -110,3 +110,31 @@ def test_calibrated_on_a_few_draws():
     rng = np.random.default_rng(9)
     draw = cases.circle(80, 0.05)
     assert sum(not doctor(*draw(rng), Equations(cases.ROUND)).sound for _ in range(40)) <= 6
+
+
+def test_what_is_worth_knowing_is_noted():
+    X, Y = cases.circle(150, 0.05)(np.random.default_rng(4))
+    Y = np.c_[Y, 1e6 * X]
+    Y[10:40, 1] = np.nan
+    X[0] = 8.0  # far from all others: its fitted values rest on its own labels
+    found = doctor(X, Y, Equations("y1**2 + y2**2 = 1"), held_out=False)
+    notes = {note.kind: note for note in found.notes}
+    assert {"gaps", "scale", "weak", "dimension", "unused"} <= set(notes)
+    assert "2 patterns; 120 of 150 rows are complete" in notes["gaps"].sentence
+    assert notes["dimension"].numbers == {"rank": 1, "dimension": 2}
+    assert notes["scale"].numbers["ratio"] > 1e5
+    assert all(0 in note.rows for note in found.notes if note.kind == "weak")
+    assert any("held_out" in what for what in found.untested)
+
+
+def test_a_page_has_the_picture():
+    X, Y = cases.circle(60, 0.05)(np.random.default_rng(4))
+    page = doctor(X, Y, Equations("y1**2 + y2**2 = 1"), held_out=False).to_html()
+    assert "data:image/svg+xml" in page and "Residuals" in page
+
+
+def test_a_wrong_coefficient_is_found_where_the_mean_says_little():
+    """1.1 y1^2 + 0.9 y2^2 on the circle: off by 0.1 cos(2 t), which is 0 on average."""
+    rng = np.random.default_rng(11)
+    found = [doctor(*cases.circle()(rng), Equations("1.1*y1**2 + 0.9*y2**2 = 1"), held_out=False) for _ in range(6)]
+    assert sum(not diagnosis.sound for diagnosis in found) >= 5

@@ -110,21 +110,6 @@ def test_flow_sheet():
     assert r["lawful"] < r["free"]
 
 
-def test_unknown_law(tmp_path):
-    r = script("unknown_law").run(out=tmp_path)
-    assert r["equations"] == ["y1**2 + 4*y2**2 = 4"]
-    assert r["controls"] == 0
-    assert r["learned"] <= 1.1 * r["true"] < 0.9 * r["free"]
-    assert (tmp_path / "unknown_law.png").stat().st_size > 10_000
-
-
-def test_cloud_surface(tmp_path):
-    r = script("cloud_surface").run(out=tmp_path)
-    assert r["dimension"] == 2
-    assert r["surface"] < r["free"] and r["surface"] < 0.5 * r["nearest point"]
-    assert (tmp_path / "cloud_surface.png").stat().st_size > 10_000
-
-
 def test_arms(tmp_path):
     arms = script("arms")
     for arm, rows in zip(arms.ARMS, (60, 20)):

@@ -413,3 +413,15 @@ def test_a_single_output_that_the_inputs_give():
 
 def test_names_are_public():
     assert {"LearnedEquations", "discover"} <= set(lawful.__all__)
+
+
+def test_noise_along_a_bend_does_not_widen_a_circle():
+    """Least squares of distances alone would put r^2 at 1 + s^2 = 1.0225, ten of the standard errors of this mean away."""
+    squared = []
+    for k in range(12):
+        rng = np.random.default_rng([8, k])
+        t = rng.uniform(0, 2 * np.pi, 400)
+        Y = np.c_[np.cos(t), np.sin(t)] + 0.15 * rng.standard_normal((400, 2))
+        (law,) = LearnedEquations(degree=2, noise=0.15, tidy=False).fit(Y).laws_
+        squared.append(-law.coefficients[law.terms.index("1")] / np.mean(law.coefficients[:2]))
+    assert np.mean(squared) == pytest.approx(1.0, abs=0.012)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from lawful import ConstrainedRegressor, LocalTangent, PointCloud
+from lawful import ConstrainedRegressor, KernelSet, LocalTangent, PointCloud
 from lawful.datasets import make_curve
 
 
@@ -102,3 +102,16 @@ def test_full_metrics_find_the_best_of_all_discs():
     diagonal = rng.uniform(0.5, 2, (30, 3)) / C.unit_**2
     forms = diagonal[:, :, None] * np.eye(3)
     np.testing.assert_allclose(C.project_form(forms, w), C.project(diagonal * w, diagonal), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("learned", [LocalTangent, KernelSet])
+def test_outputs_without_inputs_are_points_of_the_cloud(learned):
+    t = np.linspace(0, np.pi, 80)
+    arc = np.c_[np.cos(t), np.sin(t)]
+    seen, unseen = arc[:40], np.r_[arc[40:], [[np.nan, 0.0]]]  # rows with gaps are left out
+    both, whole = learned(extra=unseen).fit(seen), learned(arc).fit(seen)
+    np.testing.assert_allclose(both.residual(arc), whole.residual(arc), atol=1e-9)
+    alone = learned().fit(seen)
+    assert alone.residual(arc[-1:])[0] > 0.1 > both.residual(arc[-1:])[0]
+    with pytest.raises(ValueError, match="columns"):
+        learned(extra=np.zeros((5, 3))).fit(seen)

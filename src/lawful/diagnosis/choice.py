@@ -5,7 +5,8 @@ far the projections are from the labels of the rows. With inputs, the prediction
 seen the rows either. Without, they are the labels with noise added: a law that holds takes the noise across it away, one that
 does not adds an error of its own, and no law leaves the noise as it is. Outputs are measured in units of their spread.
 
-A law is chosen over none, or a more special one over a plainer one, only where its error is lower on most folds.
+Candidates are asked in their order, no law first; one is chosen over those before it only where its error is lower on most
+folds and on average.
 """
 
 from __future__ import annotations
@@ -50,7 +51,13 @@ class LawChoice:
 
 
 def choose_law(
-    Y: Any, X: Any = None, *, candidates: dict[str, Any] | None = None, folds: int = 5, random_state: int = 0
+    Y: Any,
+    X: Any = None,
+    *,
+    candidates: dict[str, Any] | None = None,
+    folds: int = 5,
+    extra: Any = None,
+    random_state: int = 0,
 ) -> LawChoice:
     """The learned law that helps most on rows left out: equations, a surface, a region, or none.
 
@@ -59,8 +66,9 @@ def choose_law(
     Y : (n, T) outputs; rows with gaps are left out.
     X : (n, d) inputs, optional.
     candidates : {name: set}, default `LearnedEquations`, `LocalTangent`, `KernelSet`; "no law" is always one.
-        Outputs without inputs go to a set itself, as `LearnedEquations(extra=...)`.
+        The plainest first: a later one must be better.
     folds, random_state : how the rows are dealt.
+    extra : (m, T) more outputs, for which there are no inputs; every candidate that takes `extra` learns from them as well.
 
     Returns
     -------
@@ -88,6 +96,8 @@ def choose_law(
         raise ValueError(f"choose_law: {len(y)} complete rows are too few for {folds} folds; give at least {4 * folds}")
     if candidates is None:
         candidates = {"equations": LearnedEquations(), "surface": LocalTangent(), "region": KernelSet()}
+    if extra is not None:
+        candidates = {n: clone(C).set_params(extra=extra) if "extra" in C.get_params() else C for n, C in candidates.items()}
     laws = {NONE: Reals(), **candidates}
     rng = np.random.default_rng(random_state)
     fold = rng.permutation(len(y)) % folds

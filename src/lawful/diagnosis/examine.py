@@ -21,6 +21,8 @@ FEWER = 0.1  # of the rows at most are outliers; more is a law that does not hol
 HALF = 0.2  # of the rows at least on each side of a split
 SPARSE = 0.5  # of an output missing is worth a note
 CLOSE = 0.3  # of the spread of the outputs: a singular point is near
+APART = 1e4  # between the spreads of outputs, or the sizes of equations: units may be mixed
+LONELY = 2.0  # labels that a fitted value rests on, at least
 PASSES = 0.05  # p above which a changed equation agrees with the labels
 
 
@@ -57,7 +59,7 @@ def doctor(X: Any, Y: Any, constraint: Any, *, alpha: float = 0.05, held_out: bo
     ['equation']
     >>> print(found.alarms[0].sentence)  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
     off by -0.2... on average at the labels (... sigma); 0.99... instead of 1.2 would fit (+- 0.0...); `y1**2 + y2**2 = a` with
-    unknown=['a'] estimates it
+    unknown=['a'] estimates it; as it stands, delta = 0.1 would hold it
     """
     examiner = _Examiner(alpha, int(random_state), held_out)
     with warnings.catch_warnings():
@@ -113,6 +115,8 @@ class _Examiner:
         self.law, self.noise = law, noise_of(tasks.X, self.Y, self.seed)
         self.filled = np.where(np.isnan(self.Y), self.noise.smooth, self.Y)
         self.use()
+        self.scales()
+        self.weak()
         self.structure()
         self.agree()
         self.worth()
@@ -128,8 +132,12 @@ class _Examiner:
             self.C = self.C.to_equations().fit(self.Y, tasks.X, outputs=tasks.names, inputs=tasks.inputs)
 
     def gaps(self) -> None:
-        missing = np.isnan(self.Y).mean(axis=0)
-        for t, share in enumerate(missing):
+        gap = np.isnan(self.Y)
+        if gap.any():
+            patterns, whole = len(np.unique(gap, axis=0)), int((~gap.any(axis=1)).sum())
+            words = f"{gap.mean():.0%} of the labels are missing, in {patterns} pattern{'s' * (patterns > 1)}; "
+            self.add(NOTE, "gaps", "", f"{words}{whole} of {len(gap)} rows are complete", share=float(gap.mean()))
+        for t, share in enumerate(gap.mean(axis=0)):
             if share > SPARSE:
                 self.add(NOTE, "missing", self.names[t], f"{share:.0%} of its labels are missing", share=float(share))
         constant = [self.names[t] for t in range(len(self.names)) if np.nanstd(self.Y[:, t]) == 0]
@@ -144,6 +152,38 @@ class _Examiner:
         for t in np.flatnonzero(~touched.any(axis=0)):
             self.add(NOTE, "unused", self.names[t], "no equation speaks of it; the law leaves it as it was predicted")
 
+    def scales(self) -> None:
+        """Outputs and equations of very different size, whose units may be mixed."""
+        moving = np.nanstd(self.Y, axis=0) > 0
+        J = np.abs(self.law.jacobian(self.noise.smooth)[:, : self.law.n_equal]) * self.spread
+        sizes = np.nanmedian(np.where(np.isfinite(J), J, np.nan).max(axis=2), axis=0) if self.law.n_equal else np.zeros(0)
+        for what, names, values in (
+            ("outputs", np.array(self.names)[moving], self.spread[moving]),
+            ("equations", np.array([f"`{name}`" for name in self.law.names[: self.law.n_equal]]), sizes),
+        ):
+            good = np.isfinite(values) & (values > 0)
+            names, values = names[good], values[good]
+            if len(values) > 1 and values.max() > APART * values.min():
+                low, high = names[values.argmin()], names[values.argmax()]
+                self.add(
+                    NOTE, "scale", "",
+                    f"{what} of very different size: {high} varies by {values.max():.2g}, {low} by {values.min():.2g}; are the "
+                    "units those of the law?", ratio=float(values.max() / values.min()),
+                )  # fmt: skip
+
+    def weak(self) -> None:
+        """Rows at which the regression, and so its weights a_t(x), rests on hardly more than one label."""
+        everywhere, smoothers = np.arange(len(self.Y)), self.noise.smoothers
+        squared = {id(s): np.sum(s.weights(everywhere) ** 2, axis=1) for s in {id(s): s for s in smoothers}.values()}
+        for name, smoother in zip(self.names, smoothers):
+            alone = np.flatnonzero(squared[id(smoother)] * LONELY > 1)
+            if len(alone):
+                few = "1 row rests" if len(alone) == 1 else f"{len(alone)} rows rest"
+                self.add(
+                    NOTE, "weak", name, f"its predictions at {few} on fewer than {LONELY:.0f} labels",
+                    [self.labels[i] for i in alone], share=len(alone) / len(self.Y),
+                )  # fmt: skip
+
     def structure(self) -> None:
         rows = np.flatnonzero(np.isfinite(self.filled).all(axis=1))[:400]
         law = self.law.on(rows)
@@ -154,6 +194,10 @@ class _Examiner:
                 "redundant", f"follows from {of} and can be left out")  # fmt: skip
             self.add(ALARM, kind, f"`{law.names[p]}`", words)
         self.rank = found.rank
+        if law.n_equal:
+            T = len(self.names)
+            words = f"the Jacobian at the data has rank {found.rank}: the law leaves {T - found.rank} of {T} outputs free"
+            self.add(NOTE, "dimension", "", words, rank=found.rank, dimension=T - found.rank)
         if law.n_equal and not found.dependent and found.rank < law.n_equal:
             self.add(ALARM, "redundant", "", f"{law.n_equal} equations decide {found.rank} outputs: some are redundant")
         near = np.flatnonzero(found.singular < CLOSE)
@@ -174,7 +218,7 @@ class _Examiner:
         Y, smooth = change.labels(self.filled[rows]), change.labels(self.noise.smooth[rows])
         g, J = law.values(Y)[:, q], law.jacobian(smooth)[:, q]
         size = np.abs(J * Y).sum(axis=1) + np.abs(g)
-        return residuals(g, J, law.hessian(smooth, q), change.covariance(self.noise.S), size, rows)
+        return residuals(g, J, law.hessian(smooth, q), change.covariance(self.noise.S), smooth, size, rows)
 
     def agree(self) -> None:
         none, T = Change.none(len(self.names)), len(self.names)
@@ -232,7 +276,7 @@ class _Examiner:
         far = self._outliers(p, found, report=False)
         if far:
             keep = np.array([i not in far for i in found.rows])
-            without = Residuals(found.rows[keep], found.g[keep], found.bias[keep], found.variance[keep])
+            without = found.on(keep)
             again = agreement(without, self.noise.basis, self.seed)
             if again is not None and again.p > PASSES:
                 z = found.z(1.0)
@@ -240,18 +284,18 @@ class _Examiner:
                 return
         numbers = {"mean": verdict.mean, "sigma": verdict.sigma, "delta": self._delta(found)}
         off = f"off by {verdict.mean:+.3g} on average at the labels ({verdict.sigma:.1f} sigma)"
+        tube = f"as it stands, delta = {numbers['delta']:.2g} would hold it"
         remedy = self._remedy(p, found, T)
         if remedy is not None:
             kind = remedy.kind if remedy.kind in ("unit", "sign", "swap") else "equation"
             kind = "bias" if remedy.kind == "offset" else kind
-            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}", value=remedy.value, error=remedy.error, **numbers)
+            self.add(ALARM, kind, name, f"{off}; {remedy.sentence}; {tube}", value=remedy.value, error=remedy.error, **numbers)
             return
         split = self._split(found)
         if split:
-            self.add(ALARM, "part", name, f"{off}; {split}", **numbers)
+            self.add(ALARM, "part", name, f"{off}; {split}; {tube}", **numbers)
             return
-        self.add(ALARM, "equation", name, f"{off}; no single change makes it fit; a tube of delta = {numbers['delta']:.2g} "
-                 "would hold it", **numbers)  # fmt: skip
+        self.add(ALARM, "equation", name, f"{off}; no single change makes it fit; {tube}", **numbers)
 
     def _delta(self, found: Residuals) -> float:
         """How far the labels are from the law beyond their noise, along it."""
@@ -287,7 +331,7 @@ class _Examiner:
                 for side, words in ((X[:, j] <= cut, "<="), (X[:, j] > cut, ">")):
                     if not HALF <= side.mean() <= 1 - HALF:
                         continue
-                    part = Residuals(found.rows[side], found.g[side], found.bias[side], found.variance[side])
+                    part = found.on(side)
                     verdict = agreement(part, self.noise.basis, self.seed)
                     if verdict is not None and verdict.p > best[0]:
                         best = verdict.p, f"it holds where {names[j]} {words} {cut:.3g}, and not elsewhere"
@@ -326,7 +370,11 @@ class _Examiner:
         without, with_ = self.help["error_without"], self.help["error_with"]
         gain = 1 - with_ / without if without > 0 else 0.0
         words = "changes little" if abs(gain) < 0.005 else f"{'lowers' if gain > 0 else 'raises'} the error by {abs(gain):.1%}"
-        self.add(NOTE, "help", "", f"the law decides {codimension} of {T} outputs, and {words} on rows left out", gain=gain)
+        self.add(
+            NOTE, "help", "",
+            f"the law decides {codimension} of {T} outputs (of even noise, {codimension / T:.0%} lies across it), and {words} "
+            "on rows left out, projected in the metric of the noise", gain=gain, expected=codimension / T,
+        )  # fmt: skip
 
     def _held_out(self) -> None:
         n = self.tasks.n_rows

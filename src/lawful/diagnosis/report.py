@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from lawful.report import html
-from lawful.report.blocks import Bullets, Section, Table, Text
+from lawful.report.blocks import Bullets, Figure, Section, Table, Text
 from lawful.report.pictures import need_matplotlib
 
 ALARM, NOTE = "alarm", "note"
@@ -95,6 +96,9 @@ class Diagnosis:
         )
         summary = [Bullets([str(f) for f in self.alarms])] if self.alarms else [Text("No alarm.")]
         sections = [Section("Each equation at the labels", [table])] if self.equations else []
+        if self.z and find_spec("matplotlib") is not None:
+            words = "Residuals of each equation at the labels in units of their noise; the line is what noise alone would give."
+            sections.append(Section("Residuals", [Figure("residuals", self._page, words, f"histograms: {', '.join(self.z)}")]))
         if self.notes:
             sections.append(Section("Noted", [Bullets([str(f) for f in self.notes])]))
         if self.untested:
@@ -108,7 +112,8 @@ class Diagnosis:
 
         shown = list(self.z.items())[:12]
         rows = max(1, (len(shown) + 2) // 3)
-        figure = plt.figure(figsize=(9, 2.4 * rows)) if figure is None else figure
+        figure = plt.figure() if figure is None else figure
+        figure.set_size_inches(9, 2.4 * rows)
         grid = np.linspace(-5, 5, 201)
         for k, (name, z) in enumerate(shown):
             ax = figure.add_subplot(rows, min(3, len(shown)), k + 1)
@@ -116,5 +121,12 @@ class Diagnosis:
             ax.plot(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi), color="#D55E00")
             ax.set_title(name if len(name) < 40 else name[:37] + "...", fontsize=9)
             ax.set_yticks([])
+            ax.set_xlabel("in units of the noise", fontsize=8)
         figure.tight_layout()
         return figure
+
+    def _page(self) -> Any:
+        """The picture, of which nobody but the page knows."""
+        from matplotlib.figure import Figure as Canvas
+
+        return self.plot(Canvas())

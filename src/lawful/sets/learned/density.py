@@ -17,7 +17,8 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from lawful._array import Array, like, to_numpy
-from lawful.sets.base import ConstraintSet, check_width
+from lawful.sets.base import ConstraintSet
+from lawful.sets.learned.observed import observed
 
 WIDTHS = 2.0 ** np.arange(-5, 2.01, 0.25)  # of the bandwidth that a Gaussian cloud would want
 
@@ -38,6 +39,8 @@ class KernelSet(ConstraintSet):
         In units of the spread of the outputs; "auto": by leave-one-out likelihood.
     max_points : int, default 1000
         Points of the density, drawn at random where there are more.
+    extra : (m, T) array, optional
+        More outputs, for which there are no inputs: points of the cloud beside those of the training outputs.
 
     Attributes
     ----------
@@ -51,18 +54,23 @@ class KernelSet(ConstraintSet):
     array([ True, False])
     """
 
-    def __init__(self, points: Any = None, coverage: float = 0.95, bandwidth: Any = "auto", max_points: int = 1000) -> None:
+    def __init__(
+        self,
+        points: Any = None,
+        coverage: float = 0.95,
+        bandwidth: Any = "auto",
+        max_points: int = 1000,
+        *,
+        extra: Any = None,
+    ) -> None:
         self.points = points
         self.coverage = coverage
         self.bandwidth = bandwidth
         self.max_points = max_points
+        self.extra = extra
 
     def _learn(self, Y: Array) -> None:
-        given = self.points is not None
-        cloud = np.asarray(to_numpy(self.points), np.float64) if given else np.asarray(self._complete_rows(Y), np.float64)
-        if cloud.ndim != 2:
-            raise ValueError(f"KernelSet: points have shape {cloud.shape}; give one row per point")
-        check_width("KernelSet", cloud.shape[1], self.n_tasks_)
+        cloud = observed("KernelSet", self.points, self.extra, Y, self.n_tasks_)
         if len(cloud) < 3 or not np.isfinite(cloud).all():
             raise ValueError(f"KernelSet needs at least 3 finite points, got {len(cloud)}; give more of them")
         if not 0 < self.coverage <= 1:

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from lawful.sets.learned.features import Library, library
-from lawful.sets.learned.refine import Fit, feet, geometric, law_at, sampson
+from lawful.sets.learned.refine import Fit, feet, geometric, law_at, sampson, unbent
 from lawful.sets.learned.spectrum import CAPACITY, WIDER, Z_COUNT, capacity, confirmed, limit, spectrum
 from lawful.sets.learned.supports import (
     CHECKED,
@@ -301,6 +301,7 @@ class Search:
             return False
         if off_span(lib, fit.theta, known, self.few, self.sigma) <= INDEPENDENT:
             return False
+        fit = unbent(lib, fit, self.Z, self.sigma)
         out.laws.append(Found(lib, fit, held_out, largest, max(lib.degree(j) for j in range(len(lib)))))
         return True
 

@@ -4,6 +4,10 @@ For a law p = F theta with few terms, the Sampson distance of a point is p / sqr
 geometric distance is that of its foot point, the nearest point of {p = 0} in units of the noise (`lawful.sets.feet`), and theta
 comes from Gauss-Newton on the signed distances, whose derivative in theta is F(f) / sqrt(g(f)), with |theta| = 1. Where the
 steps do not converge the Sampson distance stands in. Standard errors are those of the same linear problem.
+
+Noise along a law that bends moves points to its outer side: with v the unit normal and B the second derivatives of p, all in
+units of the noise, the signed distance has mean b = tr((I - v v') B) / (2 sqrt(g)), not 0. Least squares of distances alone
+put the radius of a circle at r + s^2 / (2 r); `unbent` moves theta to where the distances less b are least.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from lawful.sets.feet import feet as nearest
 from lawful.sets.learned.features import Library
 
 NEWTON_STEPS = 8
+BENT = 0.3  # of the noise: beyond, a point is nearer to a crossing or a tip than the expansion holds
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,36 @@ def geometric(lib: Library, theta: np.ndarray, Z: np.ndarray, sigma: np.ndarray)
             break
     dof = max(len(Z) - len(theta) + 1, 1)
     return Fit(theta, _inverse(J, theta) * np.sum(distance**2) / dof, distance)
+
+
+def unbent(lib: Library, fit: Fit, Z: np.ndarray, sigma: np.ndarray) -> Fit:
+    """The fit without the pull of the law's bends; as it was where that would not be a small step."""
+    foot, distance = feet(lib, fit.theta, Z, sigma)
+    J, tangent = _slopes(lib, fit.theta, foot, sigma), _tangent(fit.theta)
+    step = tangent @ np.linalg.lstsq(J @ tangent, _bends(lib, fit.theta, foot, sigma) - distance, rcond=None)[0]
+    theta = fit.theta + step
+    theta /= np.linalg.norm(theta)
+    new = feet(lib, theta, Z, sigma)[1]
+    rise = np.sum(new**2) - np.sum(fit.distance**2)
+    if not rise <= BENT**2 * len(Z):
+        return fit
+    return Fit(theta, fit.covariance, new)
+
+
+def _bends(lib: Library, theta: np.ndarray, foot: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """(n,) the mean of the signed distance that noise alone makes; second derivatives by differences as wide as the noise."""
+
+    def slope(c: np.ndarray) -> np.ndarray:
+        return law_at(lib, theta, c)[1] * sigma
+
+    middle = slope(foot)
+    length = np.linalg.norm(middle, axis=1)
+    normal = middle / np.maximum(length, 1e-300)[:, None]
+    noisy = np.flatnonzero(sigma > 0)
+    total = sum((slope(foot + sigma * e) - slope(foot - sigma * e))[:, i] / 2 for i, e in zip(noisy, np.eye(len(sigma))[noisy]))
+    across = (slope(foot + sigma * normal) - slope(foot - sigma * normal)) / 2
+    mean = (total - np.sum(across * normal, axis=1)) / (2 * np.maximum(length, 1e-300))
+    return np.where(np.isfinite(mean), np.clip(mean, -BENT, BENT), 0.0)
 
 
 def _inverse(J: np.ndarray, theta: np.ndarray) -> np.ndarray:

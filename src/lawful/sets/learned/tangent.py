@@ -9,7 +9,8 @@ from scipy.spatial import cKDTree
 from sklearn.utils import check_random_state
 
 from lawful._array import Array, like, to_numpy
-from lawful.sets.base import ConstraintSet, check_width, fraction
+from lawful.sets.base import ConstraintSet, fraction
+from lawful.sets.learned.observed import observed
 from lawful.sets.learned.patches import Patches, fitted
 
 NEIGHBOURS = (8, 15, 30)
@@ -35,6 +36,8 @@ class LocalTangent(ConstraintSet):
         How many points a disc is fitted to.
     max_patches : int, default 1000
         Discs, at points drawn at random where there are more; all points take part in the fits.
+    extra : (m, T) array, optional
+        More outputs, for which there are no inputs: points of the cloud beside those of the training outputs.
 
     Attributes
     ----------
@@ -53,19 +56,23 @@ class LocalTangent(ConstraintSet):
     array([[ 1. , -0.1]])
     """
 
-    def __init__(self, points: Any = None, dimension: Any = "auto", neighbours: Any = "auto", max_patches: int = 1000) -> None:
+    def __init__(
+        self,
+        points: Any = None,
+        dimension: Any = "auto",
+        neighbours: Any = "auto",
+        max_patches: int = 1000,
+        *,
+        extra: Any = None,
+    ) -> None:
         self.points = points
         self.dimension = dimension
         self.neighbours = neighbours
         self.max_patches = max_patches
+        self.extra = extra
 
     def _learn(self, Y: Array) -> None:
-        given = self.points is not None
-        cloud = np.asarray(to_numpy(self.points), np.float64) if given else np.asarray(self._complete_rows(Y), np.float64)
-        if cloud.ndim != 2:
-            raise ValueError(f"LocalTangent: points have shape {cloud.shape}; give one row per point")
-        check_width("LocalTangent", cloud.shape[1], self.n_tasks_)
-        cloud = np.unique(cloud, axis=0)
+        cloud = np.unique(observed("LocalTangent", self.points, self.extra, Y, self.n_tasks_), axis=0)
         if len(cloud) < 3 or not np.isfinite(cloud).all():
             raise ValueError(f"LocalTangent needs at least 3 different finite points, got {len(cloud)}; give more of them")
         T = self.n_tasks_
