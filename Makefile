@@ -82,7 +82,7 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are not in results/
+bench: $(VENV)/.dev  ## make bench DATA=folder: the figures of docs/benchmarks.md, which are not in results/
 	$(RUN) benchmarks/lemniscate.py
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/laws.py --quick
 	$(RUN) benchmarks/metrics.py --data "$(DATA)"

@@ -39,7 +39,7 @@ class Page(HTMLParser):
 
 
 def broken_links(folder: Path) -> list[str]:
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if "_static" not in path.parts}
     faults = [] if pages else [f"{folder} holds no pages; build them with make docs"]
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())
