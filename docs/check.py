@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 HERE = Path(__file__).resolve().parent
 LOADS = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src"}
-# Sections known and in order, parameters that exist in the order of the signature, a summary.
-RULES = ("GL06", "GL07", "GL08", "GL09", "PR02", "PR03", "PR10", "SS01", "SS04")
+# Sections known and in order, parameters that exist, a summary.
+RULES = ("GL06", "GL07", "GL08", "GL09", "PR02", "PR10", "SS01", "SS04")
 
 
 class Page(HTMLParser):
@@ -39,7 +39,9 @@ class Page(HTMLParser):
 
 
 def broken_links(folder: Path) -> list[str]:
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if "_static" not in path.parts}
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if "_static" not in path.parts
+    }
     faults = [] if pages else [f"{folder} holds no pages; build them with make docs"]
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())

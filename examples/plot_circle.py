@@ -2,8 +2,8 @@
 A circle: two outputs and the law between them
 ==============================================
 
-Two sensors measure the cosine and the sine of one hidden angle. Each is noisy, and every third reading of the first one is
-missing. Alone, neither output is learned well; but together they lie on a circle, and that is known before any data.
+Two sensors measure the cosine and the sine of one hidden angle. Each is noisy, and every third reading of the first one
+is missing. Alone, neither output is learned well; but together they lie on a circle, and that is known before any data.
 """
 
 # %%
@@ -32,7 +32,8 @@ for name in models:
     print(f"{name:<14} mean squared error {errors[name]:.1e}, largest violation of the law {violations[name]:.0e}")
 
 # %%
-# Every row comes with a certificate: how far it is from the law, and whether the point was proven to be the best nearby.
+# Every row comes with a certificate: how far it is from the law, and whether the point was proven to be the best
+# nearby.
 decoding = models["on the circle"].decode(X_test)
 print(decoding.to_frame().head(3).to_string(index=False))
 

@@ -2,12 +2,12 @@
 A distillation column: balances that depend on the inputs
 =========================================================
 
-A column takes a feed and a solvent and gives a distillate and a bottom product. Nine outputs are measured: both flows, six mole
-fractions and the duty of the boiler. Six balances tie eight of them to each other and to the *inputs*: what flows in flows out,
-component by component, and fractions add up to one.
+A column takes a feed and a solvent and gives a distillate and a bottom product. Nine outputs are measured: both flows,
+six mole fractions and the duty of the boiler. Six balances tie eight of them to each other and to the *inputs*: what
+flows in flows out, component by component, and fractions add up to one.
 
-The equations are those of a public benchmark (`lawful.datasets.load_distillation` reads its files). Here a column with smooth
-recoveries stands in for the simulator, so that nothing needs to be downloaded.
+The equations are those of a public benchmark (`lawful.datasets.load_distillation` reads its files). Here a column with
+smooth recoveries stands in for the simulator, so that nothing needs to be downloaded.
 """
 
 # %%
@@ -53,7 +53,8 @@ for name, c in (("without the law", free), ("with the law", decoding.c)):
 print(f"certified: {np.mean(decoding.status == 'ok'):.0%}")
 
 # %%
-# Which outputs gain: those that the balances tie to better known ones. The duty of the boiler, which no balance ties, stays.
+# Which outputs gain: those that the balances tie to better known ones. The duty of the boiler, which no balance ties,
+# stays.
 names = ["D", "B", *(f"top {k}" for k in "123"), *(f"bottom {k}" for k in "123"), "duty"]
 unit = Y_test.std(axis=0)
 rmse = {name: np.sqrt(np.mean((c - Y_test) ** 2, axis=0)) / unit for name, c in (("free", free), ("lawful", decoding.c))}

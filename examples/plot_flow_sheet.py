@@ -2,14 +2,14 @@
 A flow sheet: 200 streams, balances and bounds
 ==============================================
 
-A plant has 200 streams. Every unit gives out what it takes in, and no flow is negative. Some streams are closed for some settings of
-the plant, and what a meter says about a closed stream is often below zero. The law has a mass balance for each unit and a bound for
-each stream.
+A plant has 200 streams. Every unit gives out what it takes in, and no flow is negative. Some streams are closed for
+some settings of the plant, and what a meter says about a closed stream is often below zero. The law has a mass balance
+for each unit and a bound for each stream.
 """
 
 # %%
-# Units are drawn at random, as a plant that grew: each takes one to three open streams (a mixer, or a vessel) and splits what it
-# gets into two or three, some of which go back to earlier units.
+# Units are drawn at random, as a plant that grew: each takes one to three open streams (a mixer, or a vessel) and
+# splits what it gets into two or three, some of which go back to earlier units.
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A lemniscate: a law with a crossing
 ===================================
 
-The curve of the paper's experiments crosses itself. At the crossing there is no normal direction, and a projection that starts on
-the wrong branch ends there. The decoder keeps a map of the branches, starts on each that could be the answer, and says by how
-much the best one won.
+The curve of the paper's experiments crosses itself. At the crossing there is no normal direction, and a projection that
+starts on the wrong branch ends there. The decoder keeps a map of the branches, starts on each that could be the answer,
+and says by how much the best one won.
 """
 
 # %%
@@ -25,15 +25,15 @@ alone_error = mean_squared_error(data.Y_test, alone.predict(data.X_test))
 print(f"error without the law {alone_error:.1e}, with it {lawful_error:.1e}")
 
 # %%
-# The margin of a row is the gap to the second-best branch. It is small where the branches meet: there, and only there, the data
-# could not have told them apart.
+# The margin of a row is the gap to the second-best branch. It is small where the branches meet: there, and only there,
+# the data could not have told them apart.
 decoding = model.decode(data.X_test)
 branch = np.isfinite(decoding.margin)
 print(f"{branch.mean():.0%} of the rows had a second candidate; the smallest margin is {decoding.margin.min():.1e}")
 
 # %%
-# What if the law is wrong? The paper prints an equation that its own curve does not satisfy (see the errata). The search is given
-# soft versions of it and finds out that the data speak against it.
+# What if the law is wrong? The paper prints an equation that its own curve does not satisfy (see the errata). The
+# search is given soft versions of it and finds out that the data speak against it.
 wrong = make_curve("lemniscate_printed", 100, noise=0.05, random_state=0)
 strict = ConstrainedRegressor(Equations(wrong.equation)).fit(wrong.X, wrong.Y)
 search = ConstrainedRegressorCV(Equations(wrong.equation), mus=[0.1, 1, 10, 100, 1000]).fit(wrong.X, wrong.Y)

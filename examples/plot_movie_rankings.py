@@ -2,13 +2,14 @@
 Movie rankings: one task per pair of films
 ==========================================
 
-People rate a few films each. For a new person every film is to be put in order. Each pair of films is a task ("is p better than
-q?"), learned only from those who rated both; the law says that the answers must form an order. The ratings are generated, in the
-shape of MovieLens: tastes, genres, and gaps that are no accident.
+People rate a few films each. For a new person every film is to be put in order. Each pair of films is a task ("is p
+better than q?"), learned only from those who rated both; the law says that the answers must form an order. The ratings
+are generated, in the shape of MovieLens: tastes, genres, and gaps that are no accident.
 """
 
 # %%
-# 300 people, 60 films, about 20 ratings each; the last 100 people are new: half of their ratings are known, half are hidden.
+# 300 people, 60 films, about 20 ratings each; the last 100 people are new: half of their ratings are known, half are
+# hidden.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,8 +23,8 @@ split = movielens_protocol(data, n_train=200, n_test=100, random_state=0)
 print(split)
 
 # %%
-# The default ranker beside the paper's, and beside the order of the mean ratings, which is the same for everybody. The loss is the
-# weight of the hidden pairs that are put the wrong way round; a coin has 0.5.
+# The default ranker beside the paper's, and beside the order of the mean ratings, which is the same for everybody. The
+# loss is the weight of the hidden pairs that are put the wrong way round; a coin has 0.5.
 paper = ConstrainedRanker(prior=None, similarity=0, ridge="n_lambda", targets="difference", pair_weight=None)
 rankers = {"default": ConstrainedRanker(), "the paper's": paper, "mean ratings": Popularity()}
 losses, positions = {}, {}
@@ -34,8 +35,8 @@ for name, ranker in rankers.items():
     print(f"{name:<14} rank loss {losses[name]:.3f}")
 
 # %%
-# Every order has a certificate: how much predicted preference it violates, and how much any order must violate. Cycles ("a over b
-# over c over a") are what makes the two differ from zero.
+# Every order has a certificate: how much predicted preference it violates, and how much any order must violate. Cycles
+# ("a over b over c over a") are what makes the two differ from zero.
 decoding = rankers["default"].decode(split.X_test[:5], ratings=split.profile_test[:5])
 for row in range(5):
     print(f"violated {decoding.objective[row]:8.3f}, at least {decoding.bound[row]:8.3f}: {decoding.status[row]}")

@@ -2,13 +2,14 @@
 A sports league: an order from incomplete comparisons
 =====================================================
 
-Half-way through a season most pairs of teams have not met, some have met twice, and results contradict each other: A beat B, B beat
-C, C beat A. Who leads? A table of points ignores whom one has played. The order that contradicts the fewest goals does not, and
-comes with a proof of how good it is.
+Half-way through a season most pairs of teams have not met, some have met twice, and results contradict each other: A
+beat B, B beat C, C beat A. Who leads? A table of points ignores whom one has played. The order that contradicts the
+fewest goals does not, and comes with a proof of how good it is.
 """
 
 # %%
-# Sixteen teams with hidden strengths; 60 of the 120 pairs have played. The schedule is unfair: strong teams met each other.
+# Sixteen teams with hidden strengths; 60 of the 120 pairs have played. The schedule is unfair: strong teams met each
+# other.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import kendalltau
@@ -29,7 +30,8 @@ for p, q in games:
 print(f"{len(games)} games, {int((goals > 0).sum())} decided")
 
 # %%
-# The order whose contradicting results weigh least, and which results those are. For sixteen teams the integer programme proves it.
+# The order whose contradicting results weigh least, and which results those are. For sixteen teams the integer
+# programme proves it.
 best = minimum_feedback_arc_set(goals, "exact")
 print("order:", best.order.tolist())
 print(f"goals against the order: {best.weight:.0f}; no order has fewer than {best.bound:.0f} ({best.status})")
@@ -47,8 +49,9 @@ for name, tau in agreement.items():
     print(f"{name:<22} agreement with the hidden strengths (Kendall's tau) {tau:.2f}")
 
 # %%
-# Orders may depend on circumstances. Here half of the teams are good in the rain. A query is a match day with its weather, each with
-# few games; every pair of teams is learned from the days on which it met, and each predicted order is consistent.
+# Orders may depend on circumstances. Here half of the teams are good in the rain. A query is a match day with its
+# weather, each with few games; every pair of teams is learned from the days on which it met, and each predicted order
+# is consistent.
 wet = rng.normal(0, 1.2, n_teams)
 weather = rng.uniform(-1, 1, (150, 1))
 comparisons = []

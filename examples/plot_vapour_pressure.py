@@ -2,9 +2,9 @@
 Vapour pressure: an equation of state with unknown coefficients
 ===============================================================
 
-Antoine's equation ties the pressure of a vapour to its temperature, with three coefficients that belong to the substance. Here
-nobody knows them, and both outputs are noisy functions of a heater's setting, with gaps. The coefficients are estimated together
-with the regression, with standard errors.
+Antoine's equation ties the pressure of a vapour to its temperature, with three coefficients that belong to the
+substance. Here nobody knows them, and both outputs are noisy functions of a heater's setting, with gaps. The
+coefficients are estimated together with the regression, with standard errors.
 """
 
 # %%

@@ -1,7 +1,7 @@
 """The pages of the documentation: their code runs as pasted and prints what they show; their links and names exist.
 
-A block of Python followed by a block of text is a promise: running the one prints the other. Each page is run from top to bottom
-in one namespace, in a folder of its own.
+A block of Python followed by a block of text is a promise: running the one prints the other. Each page is run from top to
+bottom in one namespace, in a folder of its own.
 """
 
 from __future__ import annotations

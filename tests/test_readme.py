@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -20,6 +21,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
 PYTHON = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 COMMANDS = re.findall(r"^```\n(make [\w-]+)\n```", README, flags=re.MULTILINE)
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+NAMES = [name for names in importlib.import_module("reference").reference().values() for name in names]
 MODULES = ["lawful", *(m.name for m in pkgutil.walk_packages(lawful.__path__, "lawful."))]
 
 
@@ -128,3 +131,12 @@ def test_doctests(name):
         warnings.simplefilter("error")
         failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lawful.plots.plot_", "lawful.plots.draw_"))])
+def test_every_public_name_has_an_example(name):
+    """The examples are run with those of the module that they stand in; what plain drawing functions draw is in the gallery."""
+    package, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(package), last)
+    assert thing.__module__ in MODULES
+    assert ">>>" in (thing.__doc__ or ""), f"{name} has no example"

@@ -1,6 +1,7 @@
 """The library's docstrings are plain text; these few changes make reStructuredText of them.
 
-Indented lines before the first section are formulas and stay as they are, and a bar is a bar (`|r|`), not a substitution.
+Indented lines before the first section are formulas and stay as they are, so do tables of names and meanings; a bar is a bar
+(`|r|`), not a substitution.
 """
 
 from __future__ import annotations
@@ -30,6 +31,25 @@ def formulas(lines: list[str]) -> list[str]:
     return made
 
 
+def tables(lines: list[str]) -> list[str]:
+    """Paragraphs with a hanging indent are tables: kept as they are, from the line after a colon if there is one."""
+    made: list[str] = []
+    end = next((k for k, line in enumerate(lines[1:]) if re.fullmatch(r"-{4,}", line.strip())), len(lines))
+    k = 0
+    while k < len(lines):
+        stop = next((j for j in range(k, len(lines)) if not lines[j].strip()), len(lines))
+        part = lines[k:stop]
+        hanging = next((j for j, line in enumerate(part) if line.startswith("    ")), 0)
+        if k < end and hanging and not part[0].startswith((" ", ">>>")):
+            begin = hanging if part[hanging - 1].endswith(":") else 0
+            made += [*part[:begin], *([""] if begin else []), "::", "", *(f"    {line}" for line in part[begin:])]
+        else:
+            made += part
+        made += lines[stop : stop + 1]
+        k = stop + 1
+    return made
+
+
 def bars(lines: list[str]) -> list[str]:
     made: list[str] = []
     literal = False
@@ -46,7 +66,7 @@ def bars(lines: list[str]) -> list[str]:
 
 
 def plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = bars(formulas(lines))
+    lines[:] = bars(formulas(tables(lines)))
 
 
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:  # the tests read the list of names and have no Sphinx
+    from sphinx.application import Sphinx
 
 # In the order of a reader: what is called first, then what it is made of.
 PACKAGES = (
@@ -38,7 +39,9 @@ def public_names(package: str) -> list[str]:
     module = importlib.import_module(package)
     defined = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == package]
     names = getattr(module, "__all__", [name for name in defined if not name.startswith("_")])
-    return [n for n in sorted(names, key=str.lower) if inspect.isclass(getattr(module, n)) or inspect.isroutine(getattr(module, n))]
+    return [
+        n for n in sorted(names, key=str.lower) if inspect.isclass(getattr(module, n)) or inspect.isroutine(getattr(module, n))
+    ]
 
 
 def reference() -> dict[str, list[str]]:

@@ -57,6 +57,8 @@ class ConstrainedClassifier(Savable, ClassifierMixin, BaseEstimator):
         What a wrong label costs: one number, or (false alarm, miss). Not for "subset".
     n_jobs : how many classifiers are fitted at once (joblib).
 
+    Notes
+    -----
     y is an indicator matrix (n, T) of 0 and 1, NaN where a label is not known, as an array or a DataFrame, whose columns name
     the labels. A single column y (n,) of classes is understood as well: its labels are the classes, exactly one of which holds.
 

@@ -82,6 +82,8 @@ class Portfolio(RegressorMixin, Surrogate):
         rows, else five.
     random_state : draws the folds.
 
+    Notes
+    -----
     A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
     for levels and gaps filled (`surrogates.encoders`).
 
