@@ -23,7 +23,7 @@ def formulas(lines: list[str]) -> list[str]:
     for k, line in enumerate(lines):
         indented = line.startswith("    ")
         if k < end and indented and not inside and made and not made[-1].strip():
-            made += ["::", ""]
+            made += [] if made[-2:-1] == ["::"] else ["::", ""]
             inside = True
         elif line.strip() and not indented:
             inside = False

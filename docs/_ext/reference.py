@@ -66,6 +66,10 @@ def write(app: Sphinx, config: Any) -> None:
         about = (inspect.getdoc(importlib.import_module(package)) or "").split("\n\n")[0].replace("\n", " ")
         lines += [package, "-" * len(package), "", about, "", ".. autosummary::", "   :toctree: generated", ""]
         lines += [f"   {name}" for name in names] + [""]
+    known = {f"{name}.rst" for names in reference().values() for name in names}
+    for stale in folder.glob("generated/*.rst"):
+        if stale.name not in known:
+            stale.unlink()
     path = folder / "index.rst"
     text = "\n".join(lines)
     if not path.exists() or path.read_text(encoding="utf-8") != text:

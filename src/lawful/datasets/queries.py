@@ -78,16 +78,16 @@ def movielens_protocol(
         demographics suffice for them; the others are for methods that see X only.
     damping : of the similarity
 
+    Returns
+    -------
+    Bunch with X_train, R_train, profile_train, X_test, profile_test, R_eval, train_users, test_users, feature_names, features,
+    protocol, leaky. With "B" profile_test holds nothing.
+
     Notes
     -----
     A training user's features must follow the law of a test user's: they are computed from a random share `profile` of his
     ratings (`profile_train`), and his similarity to himself, which a test user does not have, is replaced by the mean
     similarity of the others to him. `R_train` still holds all his ratings.
-
-    Returns
-    -------
-    Bunch with X_train, R_train, profile_train, X_test, profile_test, R_eval, train_users, test_users, feature_names, features,
-    protocol, leaky. With "B" profile_test holds nothing.
 
     Examples
     --------

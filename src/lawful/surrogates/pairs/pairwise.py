@@ -75,14 +75,14 @@ class PairwiseRidge(Surrogate):
     n_jobs : int or None
         Threads; None or -1 means all cores.
 
-    Notes
-    -----
-    The Gram matrix between the training queries is dense, 8 n^2 bytes: fine for ten thousand queries, not for a million.
-
     Attributes
     ----------
     n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
     kappa_, prior_, kernel_, table_, streamed_
+
+    Notes
+    -----
+    The Gram matrix between the training queries is dense, 8 n^2 bytes: fine for ten thousand queries, not for a million.
 
     Examples
     --------
