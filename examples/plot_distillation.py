@@ -14,26 +14,13 @@ smooth recoveries stands in for the simulator, so that nothing needs to be downl
 # The law has inputs (`x1`: feed, `x2`: solvent) and outputs in it.
 import matplotlib.pyplot as plt
 import numpy as np
+from distillation import column  # examples/distillation.py, beside this script: what leaves at the top, for each setting
 
 from lawful import ConstrainedRegressor, Equations
 from lawful.datasets.files import DISTILLATION_LAW
 from lawful.metrics import constraint_violation, normalized_mse
 
 print("\n".join(DISTILLATION_LAW))
-
-
-# %%
-# The column: a share of each component leaves at the top, and the share depends on the settings.
-def column(X):
-    """(m, 9) distillate, bottoms, compositions of both, duty; for feed, solvent and reflux ratio."""
-    feed, solvent, reflux = X.T
-    light, heavy = 0.697616946 * feed, 0.302383054 * feed
-    sharp = 1 - np.exp(-1.5 * reflux)
-    shares = (0.90 + 0.09 * sharp, 0.15 - 0.12 * sharp * np.tanh(solvent / feed), 0.02 + 0.02 / (1 + reflux))
-    top = np.stack([share * flow for share, flow in zip(shares, (light, heavy, solvent))], axis=1)
-    bottom = np.stack([light, heavy, solvent], axis=1) - top
-    D, B = top.sum(axis=1), bottom.sum(axis=1)
-    return np.column_stack([D, B, top / D[:, None], bottom / B[:, None], D * (1 + reflux) * (30 + solvent / feed)])
 
 
 # %%

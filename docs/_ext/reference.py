@@ -34,6 +34,13 @@ PACKAGES = (
 )
 
 
+def packages() -> list[str]:
+    """Those above, and whatever else `lawful` offers as a package."""
+    top = importlib.import_module("lawful")
+    offered = [f"lawful.{name}" for name in top.__all__ if inspect.ismodule(getattr(top, name))]
+    return [*PACKAGES, *(name for name in offered if name not in PACKAGES)]
+
+
 def public_names(package: str) -> list[str]:
     """Classes and functions that a package offers; constants are described where they are used."""
     module = importlib.import_module(package)
@@ -50,12 +57,13 @@ def reference() -> dict[str, list[str]]:
     shortest = {id(getattr(top, name)): f"lawful.{name}" for name in top.__all__}
     seen: set[int] = set()
     listed: dict[str, list[str]] = {}
-    for package in (*PACKAGES[1:], PACKAGES[0]):  # under `lawful` itself is what belongs to no package of its own
+    known = packages()
+    for package in (*known[1:], known[0]):  # under `lawful` itself is what belongs to no package of its own
         module: Any = importlib.import_module(package)
         things = [(name, getattr(module, name)) for name in public_names(package)]
         listed[package] = [shortest.get(id(thing), f"{package}.{name}") for name, thing in things if id(thing) not in seen]
         seen |= {id(thing) for _, thing in things}
-    return {package: listed[package] for package in PACKAGES}
+    return {package: listed[package] for package in known}
 
 
 def write(app: Sphinx, config: Any) -> None:
