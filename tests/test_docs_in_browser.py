@@ -58,6 +58,16 @@ def browser():
     driver.quit()
 
 
+def look_at(browser, page):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    browser.get(page.as_uri())
+    done = (
+        "return document.readyState === 'complete' && location.pathname === arguments[0] && document.querySelector('main, article')"
+    )
+    WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(done, page.as_posix()))
+
+
 def test_the_documentation_is_built():
     names = {str(path.relative_to(BUILT)) for path in PAGES}
     assert {"index.html", "start.html", "gallery/index.html", "api/index.html"} <= names, "make docs builds the pages"
@@ -67,7 +77,7 @@ def test_the_documentation_is_built():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(BUILT)))
 def test_nothing_is_broken_or_cut_on_a_phone(page, browser):
-    browser.get(page.as_uri())
+    look_at(browser, page)
     assert browser.execute_script("return document.documentElement.clientWidth") == 390
     found = browser.execute_script(LOOK)
     assert found["broken"] == []
@@ -79,7 +89,7 @@ def test_nothing_is_broken_or_cut_on_a_phone(page, browser):
 
 @pytest.mark.parametrize("page", [path for path in PAGES if path.name.startswith("plot_")], ids=lambda path: path.stem)
 def test_gallery_pages_show_pictures_and_offer_notebooks(page, browser):
-    browser.get(page.as_uri())
+    look_at(browser, page)
     pictures = browser.execute_script("return [...document.querySelectorAll('article img')].map(i => i.naturalWidth)")
     assert pictures and min(pictures) > 200
     ends = browser.execute_script("return [...document.querySelectorAll('article a')].map(a => a.href)")
