@@ -62,9 +62,7 @@ def look_at(browser, page):
     from selenium.webdriver.support.wait import WebDriverWait
 
     browser.get(page.as_uri())
-    done = (
-        "return document.readyState === 'complete' && location.pathname === arguments[0] && document.querySelector('main, article')"
-    )
+    done = "return document.readyState === 'complete' && location.pathname === arguments[0] && !!document.querySelector('main')"
     WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(done, page.as_posix()))
 
 
