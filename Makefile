@@ -44,7 +44,7 @@ test-gpu: $(VENV)/.dev  ## the same on a GPU (needs torch with CUDA in .venv)
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
 	LAWFUL_DATA="$(DATA)" $(RUN) -m pytest -q -m data
 
-test-browser: $(VENV)/.dev  ## the report in headless Chromium (needs chromium and chromedriver)
+test-browser: $(VENV)/.dev  ## the report and the built documentation in headless Chromium (needs chromium and chromedriver; make docs first)
 	$(RUN) -m pip install --quiet --editable ".[browser]"
 	$(RUN) -m pytest -q -m browser
 
@@ -109,7 +109,7 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are not in results/
+bench: $(VENV)/.dev  ## make bench DATA=folder: the figures of docs/benchmarks.md, which are not in results/
 	$(RUN) benchmarks/lemniscate.py
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/laws.py --quick
 	$(RUN) benchmarks/metrics.py --data "$(DATA)"
@@ -122,12 +122,13 @@ bench: $(VENV)/.dev  ## make bench DATA=folder: the README's figures that are no
 	$(RUN) benchmarks/ranking.py --data "$(DATA)"
 	$(RUN) benchmarks/rivals.py --data "$(DATA)"
 
-docs: $(VENV)/.dev  ## API reference in docs/_build
-	$(RUN) -m pip install --quiet "pdoc>=14"
-	$(RUN) -m pdoc --output-directory docs/_build lawful
+docs: $(VENV)/.dev  ## the documentation, in docs/_build/html: gallery and examples run, warnings are errors, links checked
+	$(RUN) -m pip install --quiet --editable ".[docs]"
+	OMP_NUM_THREADS=1 $(RUN) -m sphinx -b html -j 2 -W --keep-going -q docs docs/_build/html
+	$(RUN) docs/check.py docs/_build/html
 
 reproduce: $(VENV)/.demo  ## make reproduce DATA=folder-with-sarcos-and-ml-100k [ARGS="--trials 3 --seed 7"]; ARGS=--quick needs no data
 	$(VENV)/bin/lawful reproduce all --out reproduction --resume $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-min .coverage-data dist out reproduction docs/_build
+	rm -rf $(VENV) .venv-min .coverage-data dist out reproduction docs/_build docs/api docs/gallery docs/sg_execution_times.rst

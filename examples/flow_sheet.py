@@ -1,6 +1,4 @@
-"""A flow sheet of 200 streams: every unit gives out what it takes in, and no flow is negative.
-
-    python examples/flow_sheet.py
+"""A flow sheet, drawn at random: every unit gives out what it takes in, and no flow is negative (see plot_flow_sheet.py).
 
 Units are drawn at random, as a plant that grew: each takes one to three open streams (a mixer, or a vessel) and splits what it
 gets into two or three, some of which go back to earlier units. The law has a mass balance for each unit and a bound for each
@@ -9,14 +7,9 @@ stream. Some streams are closed for some settings of the plant, and measured flo
 
 from __future__ import annotations
 
-import argparse
-import time
 from typing import NamedTuple
 
 import numpy as np
-
-from lawful import ConstrainedRegressor, Equations
-from lawful.metrics import constraint_violation
 
 
 class Plant(NamedTuple):
@@ -76,50 +69,3 @@ def flows(plant: Plant, X: np.ndarray) -> np.ndarray:
         part[:, -1] += 0.2  # never are all valves closed
         A[:, out[:, None], np.flatnonzero(row > 0)[None, :]] -= (part / part.sum(axis=1, keepdims=True))[:, :, None]
     return np.linalg.solve(A, Y[..., None])[..., 0]
-
-
-def run(n: int = 80, streams: int = 200, noise: float = 0.2, seed: int = 0) -> dict[str, float]:
-    """Root mean square errors, violations and negative flows on 200 unseen rows, without and with the law."""
-    rng = np.random.default_rng(seed)
-    plant = make_plant(streams, seed)
-    X, X_test = (rng.uniform(-1, 1, (rows, 3)) for rows in (n, 200))
-    Y, Y_test = flows(plant, X), flows(plant, X_test)
-    Y = Y + noise * rng.standard_normal(Y.shape)
-    start = time.perf_counter()
-    model = ConstrainedRegressor(Equations(law(plant))).fit(X, Y)
-    fitted = time.perf_counter()
-    d = model.decode(X_test)
-    done = time.perf_counter()
-    free = model.objective(X_test).center
-    return {
-        "units": float(len(plant.units)),
-        "free": float(np.sqrt(np.mean((free - Y_test) ** 2))),
-        "lawful": float(np.sqrt(np.mean((d.c - Y_test) ** 2))),
-        "free violation": constraint_violation(model.constraint_, free),
-        "lawful violation": constraint_violation(model.constraint_, d.c),
-        "free negative": float(np.mean(free < -1e-9)),
-        "lawful negative": float(np.mean(d.c < -1e-9)),
-        "closed": float(np.mean(d.c < 1e-9)),
-        "ok": float(np.mean(d.status == "ok")),
-        "fit": fitted - start,
-        "predict": done - fitted,
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=80, help="training rows")
-    parser.add_argument("--streams", type=int, default=200)
-    parser.add_argument("--noise", type=float, default=0.2)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    r = run(options.n, options.streams, options.noise, options.seed)
-    print(f"{options.streams} streams, {int(r['units'])} units, {options.n} noisy rows, 200 test rows")
-    print(f"{'':<16}{'RMSE':>9}{'max violation':>16}{'negative':>10}")
-    for name, label in (("free", "without the law"), ("lawful", "with the law")):
-        print(f"{label:<16}{r[name]:>9.4f}{r[f'{name} violation']:>16.1e}{r[f'{name} negative']:>10.2%}")
-    print(f"closed streams: {r['closed']:.1%}; certified: {r['ok']:.1%}; fit {r['fit']:.1f} s, predict {r['predict']:.2f} s")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
-"""The README's section on the reproduction, from the rows in this folder.
+"""The tables of docs/reproduction.md, from the rows in this folder.
 
     python results/readme.py            write it
-    python results/readme.py --check    fail if the README says anything else (a test runs this)
+    python results/readme.py --check    fail if the page says anything else (a test runs this)
 
 Each folder here holds run.json (what was asked, versions, machine), rows.jsonl (what was measured) and summary.json (what it
 cost), as `lawful reproduce` left them.
@@ -27,7 +27,7 @@ from lawful.report.blocks import Claim, Table
 from lawful.report.markdown import VERDICT, write
 
 HERE = Path(__file__).resolve().parent
-README = HERE.parent / "README.md"
+PAGE = HERE.parent / "docs" / "reproduction.md"
 BEGIN, END = "<!-- made by results/readme.py -->", "<!-- end of what results/readme.py made -->"
 
 
@@ -130,7 +130,7 @@ def section() -> str:
     made = "; ".join(sorted(versions))
     parts: list[Any] = [
         overview(every),
-        f"Made on {'; '.join(sorted(machines))} with {made}; rows, settings and versions are in [results](results).",
+        f"Made on {'; '.join(sorted(machines))} with {made}; rows, settings and versions are in `results/`.",
         f"**Curves.** Two outputs on a curve, all trials with n >= {FROM} (noise 0.05 as standard deviation and as "
         "variance, shared "
         "inputs and separate ones): median of the paired ratio of test MSE. The paper does not say whether its "
@@ -154,18 +154,18 @@ def section() -> str:
 
 
 def main(words: list[str]) -> int:
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        print(f"{README} must hold the lines {BEGIN!r} and {END!r} once each", file=sys.stderr)
+        print(f"{PAGE} must hold the lines {BEGIN!r} and {END!r} once each", file=sys.stderr)
         return 2
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     made = before + section() + after
     if "--check" in words:
         if made != text:
-            print("README.md is not what the rows say; run: python results/readme.py", file=sys.stderr)
+            print("docs/reproduction.md is not what the rows say; run: python results/readme.py", file=sys.stderr)
         return int(made != text)
-    README.write_text(made, encoding="utf-8")
+    PAGE.write_text(made, encoding="utf-8")
     return 0
 
 

@@ -99,17 +99,6 @@ def test_orientations():
     lawful_and_better(r, "lawful: UnitQuaternions", "four numbers, signs turned to one side")
 
 
-def test_flow_sheet():
-    r = script("flow_sheet").run()
-    assert r["ok"] == 1
-    assert r["lawful violation"] <= 1e-8
-    assert r["free violation"] > 1e-2
-    assert r["lawful negative"] == 0
-    assert r["closed"] > 0.05  # bounds bind: this is no affine law in disguise
-    assert r["free negative"] > 0.05
-    assert r["lawful"] < r["free"]
-
-
 def test_arms(tmp_path):
     arms = script("arms")
     for arm, rows in zip(arms.ARMS, (60, 20)):
@@ -117,15 +106,6 @@ def test_arms(tmp_path):
         assert r["alone"] > 0 and r["sequence"] == 0
         assert r["ok"] == 1 and r["off"] <= 1e-8
     assert all((tmp_path / name).stat().st_size > 10_000 for name in ("arm_2.png", "arm_6.png"))
-
-
-def test_vapour_pressure(tmp_path):
-    r = script("vapour_pressure").run(out=tmp_path)
-    assert max(abs(off) for off in r["off"].values()) < 3.5
-    assert r["interval"][0] < 8.0 < r["interval"][1]
-    assert r["law"] < r["free"]
-    assert "unknown=" in r["advice"]
-    assert (tmp_path / "vapour_pressure.png").stat().st_size > 10_000
 
 
 def test_prediction_sets(tmp_path):

@@ -1,4 +1,4 @@
-"""The committed results: complete, made by the commands they name, and what the README says."""
+"""The committed results: complete, made by the commands they name, and what docs/reproduction.md says."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def script():
     return module
 
 
-def test_the_readme_is_what_the_rows_say():
+def test_the_page_is_what_the_rows_say():
     assert script().main(["--check"]) == 0
 
 
 def test_a_changed_number_is_noticed(tmp_path, monkeypatch, capsys):
     module = script()
-    text = module.README.read_text()
+    text = module.PAGE.read_text()
     found = re.search(r"\d\.\d\d ", text[text.index(module.BEGIN) :])
     at = text.index(module.BEGIN) + found.start()
-    changed = tmp_path / "README.md"
+    changed = tmp_path / "reproduction.md"
     changed.write_text(text[:at] + ("1" if text[at] != "1" else "2") + text[at + 1 :])
-    monkeypatch.setattr(module, "README", changed)
+    monkeypatch.setattr(module, "PAGE", changed)
     assert module.main(["--check"]) == 1 and "python results/readme.py" in capsys.readouterr().err
     assert module.main([]) == 0 and changed.read_text() == text
 

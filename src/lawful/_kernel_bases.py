@@ -15,7 +15,15 @@ EXPLICIT_INPUTS = 32  # up to here differences are formed input by input: exact 
 
 
 class Kernel(BaseEstimator):
-    """k(X, Z) for whole batches, and for the chosen rows of a training array (see `Precomputed` for why)."""
+    """k(X, Z) for whole batches, and for the chosen rows of a training array (see `Precomputed` for why).
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Gaussian
+    >>> k = Gaussian(sigma=1.0)
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> k.diag(X), k.gram(X, np.array([0, 2])).shape
+    (array([1., 1., 1.]), (2, 2))
+    """
 
     def __call__(self, X: Array, Z: Array) -> Array:
         raise NotImplementedError
@@ -39,7 +47,13 @@ class Kernel(BaseEstimator):
 
 
 class Stationary(Kernel):
-    """f(q), q = sum_j |(x_j - z_j) / sigma_j|^p. Subclasses give p, f (`profile`) and -f' (`decay`)."""
+    """f(q), q = sum_j |(x_j - z_j) / sigma_j|^p. Subclasses give p, f (`profile`) and -f' (`decay`).
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Gaussian
+    >>> Gaussian(sigma=[1.0, 10.0]).distance(np.array([[0.0, 0.0]]), np.array([[1.0, 10.0]]))  # q
+    array([[2.]])
+    """
 
     power = 2
     trusted = True

@@ -48,7 +48,13 @@ FAR = 1e6  # squared distance in length scales from which on a kernel is zero to
 
 
 class Gaussian(Stationary):
-    """exp(-|x - x'|^2 / sigma^2)."""
+    """exp(-|x - x'|^2 / sigma^2).
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Gaussian
+    >>> Gaussian(sigma=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
 
     def profile(self, q: Array) -> Array:
         return array_namespace(q).exp(-q)
@@ -64,6 +70,11 @@ class Additive(Gaussian):
     """(1 - share) exp(-sum_j q_j) + share mean_j exp(-q_j), q_j = (x_j - x'_j)^2 / sigma_j^2.
 
     Functions of single inputs, summed, and what is left to interactions: sums are learned from far fewer rows.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Additive
+    >>> Additive(sigma=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.3679]])
     """
 
     extra = 1
@@ -94,6 +105,11 @@ class Trend(Stationary):
     Linear functions, with a length scale for each input where `Linear` has one for all. It is not stationary; that it has
     length scales to tune is what it shares with the others. Wherever there is an intercept the center c is of no consequence
     but for rounding.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Trend
+    >>> Trend(sigma=1.0)(np.array([[2.0]]), np.array([[3.0]]))
+    array([[12.]])
     """
 
     def __init__(self, sigma: Any = "auto", center: Any = 0.0) -> None:
@@ -118,7 +134,13 @@ class Trend(Stationary):
 
 
 class Laplacian(Stationary):
-    """exp(-|x - x'|_1 / sigma)."""
+    """exp(-|x - x'|_1 / sigma).
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Laplacian
+    >>> Laplacian(sigma=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
 
     power = 1
 
@@ -129,7 +151,13 @@ class Laplacian(Stationary):
 
 
 class Matern(Stationary):
-    """Matern kernel of smoothness nu = 0.5 (continuous functions), 1.5 (once differentiable) or 2.5 (twice)."""
+    """Matern kernel of smoothness nu = 0.5 (continuous functions), 1.5 (once differentiable) or 2.5 (twice).
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Matern
+    >>> Matern(nu=2.5, sigma=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.   , 0.524]])
+    """
 
     def __init__(self, nu: float = 1.5, sigma: Any = "auto") -> None:
         self.nu = nu
@@ -171,7 +199,13 @@ class Matern(Stationary):
 
 
 class Polynomial(Kernel):
-    """(gamma x.x' + coef0)^degree."""
+    """(gamma x.x' + coef0)^degree.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Polynomial
+    >>> Polynomial(degree=3)(np.array([[2.0]]), np.array([[1.0]]))
+    array([[27.]])
+    """
 
     trusted = True
 
@@ -188,7 +222,13 @@ class Polynomial(Kernel):
 
 
 class Linear(Kernel):
-    """x.x' + bias^2; the constant feature keeps a_t(x) positive where there is no intercept."""
+    """x.x' + bias^2; the constant feature keeps a_t(x) positive where there is no intercept.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Linear
+    >>> Linear()(np.array([[2.0, 0.0]]), np.array([[3.0, 1.0]]))
+    array([[7.]])
+    """
 
     trusted = True
 
@@ -213,6 +253,15 @@ class Precomputed(Kernel):
 
     Choosing rows of the data then means choosing columns too, which is why surrogates ask for `gram(X, rows)` and
     `cross(Xnew, X, rows)` rather than slice X themselves.
+
+    >>> import numpy as np
+    >>> from lawful import KernelRidge
+    >>> from lawful.kernels import Gaussian, Precomputed
+    >>> X, X_new = np.linspace(0, 1, 9)[:, None], np.array([[0.5]])
+    >>> k = Gaussian(sigma=0.5)
+    >>> model = KernelRidge(Precomputed(), lam=1e-6).fit(k(X, X), X[:, 0] ** 2)
+    >>> model.predict(k(X_new, X)).round(3)
+    array([0.25])
     """
 
     def __call__(self, X: Array, Z: Array) -> Array:
@@ -271,7 +320,13 @@ class FunctionKernel(Kernel):
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A `Kernel` from None (Gaussian, tuned), a kernel or a vectorised function."""
+    """A `Kernel` from None (Gaussian, tuned), a kernel or a vectorised function.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import as_kernel
+    >>> as_kernel(lambda X, Z: X @ Z.T)(np.array([[2.0]]), np.array([[3.0]]))
+    array([[6.]])
+    """
     if kernel is None:
         return Gaussian()
     if isinstance(kernel, Kernel):
@@ -291,7 +346,12 @@ SAVED: dict[str, type[Kernel]] = {
 
 
 def kernel_state(kernel: Kernel) -> dict[str, Any]:
-    """A kernel as its name and its parameters."""
+    """A kernel as its name and its parameters.
+
+    >>> from lawful.kernels import Gaussian, kernel_state
+    >>> kernel_state(Gaussian(sigma=2.0))
+    {'kind': 'Gaussian', 'sigma': 2.0}
+    """
     name = type(kernel).__name__
     if SAVED.get(name) is not type(kernel):
         raise TypeError(
@@ -301,7 +361,12 @@ def kernel_state(kernel: Kernel) -> dict[str, Any]:
 
 
 def kernel_from_state(state: dict[str, Any]) -> Kernel:
-    """The kernel that `kernel_state` described."""
+    """The kernel that `kernel_state` described.
+
+    >>> from lawful.kernels import Gaussian, kernel_from_state, kernel_state
+    >>> kernel_from_state(kernel_state(Gaussian(sigma=2.0)))
+    Gaussian(sigma=2.0)
+    """
     parameters = {key: value for key, value in state.items() if key != "kind"}
     return SAVED[state["kind"]](**parameters)
 

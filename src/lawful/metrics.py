@@ -51,13 +51,27 @@ def _sums(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[np.ndarray, np.
 
 
 def mean_squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
-    """MSE of each task over its observed labels; "average" over tasks, "pooled" over all labels, or "raw"."""
+    """MSE of each task over its observed labels; "average" over tasks, "pooled" over all labels, or "raw".
+
+    >>> import numpy as np
+    >>> from lawful.metrics import mean_squared_error
+    >>> Y, C = [[1.0, 2.0], [3.0, np.nan], [2.0, 4.0]], [[1.0, 2.5], [2.0, 3.0], [2.0, 4.0]]
+    >>> round(mean_squared_error(Y, C), 4)  # a gap is not counted
+    0.2292
+    """
     errors, _, total = _sums(y_true, y_pred, sample_weight)
     return _reduce(errors, total, multioutput)
 
 
 def normalized_mse(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
-    """MSE_t / Var_t. A constant output has no variance: its ratio is 0 when predicted exactly and 1 otherwise."""
+    """MSE_t / Var_t. A constant output has no variance: its ratio is 0 when predicted exactly and 1 otherwise.
+
+    >>> import numpy as np
+    >>> from lawful.metrics import normalized_mse
+    >>> Y, C = [[1.0, 2.0], [3.0, np.nan], [2.0, 4.0]], [[1.0, 2.5], [2.0, 3.0], [2.0, 4.0]]
+    >>> round(normalized_mse(Y, C), 4)  # a gap is not counted
+    0.3125
+    """
     errors, spread, _ = _sums(y_true, y_pred, sample_weight)
     if multioutput == "pooled":
         return float(_ratio(errors.sum(keepdims=True), spread.sum(keepdims=True))[0])
@@ -65,7 +79,14 @@ def normalized_mse(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multi
 
 
 def r2(y_true: Any, y_pred: Any, *, sample_weight: Any = None, multioutput: str = "average") -> Any:
-    """R^2 = 1 - nMSE, the mean over tasks (scikit-learn's `r2_score` when nothing is missing) or pooled."""
+    """R^2 = 1 - nMSE, the mean over tasks (scikit-learn's `r2_score` when nothing is missing) or pooled.
+
+    >>> import numpy as np
+    >>> from lawful.metrics import r2
+    >>> Y, C = [[1.0, 2.0], [3.0, np.nan], [2.0, 4.0]], [[1.0, 2.5], [2.0, 3.0], [2.0, 4.0]]
+    >>> round(r2(Y, C), 4)  # a gap is not counted
+    0.6875
+    """
     return 1 - normalized_mse(y_true, y_pred, sample_weight=sample_weight, multioutput=multioutput)
 
 
@@ -73,6 +94,11 @@ def constraint_violation(constraint: Any, y_pred: Any, X: Any = None, *, reduce:
     """How far predictions are from the law: "max", "mean" or "rows" of the constraint's residual.
 
     `constraint` is a fitted set, such as `model.constraint_`; X is needed only when it depends on the inputs.
+
+    >>> from lawful import Sphere
+    >>> from lawful.metrics import constraint_violation
+    >>> constraint_violation(Sphere().fit([[1.0, 0.0]]), [[0.6, 0.8], [0.0, 2.0]])
+    3.0
     """
     if reduce not in ("max", "mean", "rows"):
         raise ValueError(f"unknown reduce {reduce!r}; choose 'max', 'mean' or 'rows'")
@@ -111,7 +137,18 @@ def rank_loss(
     pooled : False: the mean over queries of each one's ratio; True: the ratio of the sums over all queries
     per_query : return the ratios themselves (m,), NaN for a query without a pair to be ordered
 
+    Notes
+    -----
     A query whose ratings are all equal (or fewer than two) has nothing to order and is left out of the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lawful.metrics import rank_loss
+    >>> rank_loss([[5.0, 3.0, np.nan, 1.0]], [[0, 2, 1, 3]])  # all rated pairs in order
+    0.0
+    >>> rank_loss([[5.0, 3.0, np.nan, 1.0]], [[3, 2, 1, 0]])
+    1.0
     """
     if denominator not in ("N1", "N2", "N3"):
         raise ValueError(f"unknown denominator {denominator!r}; choose 'N1', 'N2' or 'N3'")

@@ -31,6 +31,11 @@ class FeedbackArcSet:
 
     weight: of the arcs together; bound: no feedback arc set weighs less; gap: (weight - bound) / weight; status: "optimal",
     "heuristic" or "time_limit"; method and bound_method: how order and bound were found.
+
+    >>> from lawful.rankings import minimum_feedback_arc_set
+    >>> found = minimum_feedback_arc_set([[0, 3, 0], [0, 0, 2], [1, 0, 0]])
+    >>> found.arcs.tolist(), found.weight, found.bound
+    ([[2, 0]], 1.0, 1.0)
     """
 
     arcs: np.ndarray
@@ -48,6 +53,11 @@ class LinearOrdering:
     """order: item numbers, first to last; value: sum of W above the diagonal in that order; bound: no order reaches more.
 
     gap: (bound - value) / |value|; status: "optimal", "heuristic" or "time_limit"; method, bound_method: how they were found.
+
+    >>> from lawful.rankings import linear_ordering
+    >>> found = linear_ordering([[0, 3, 1], [1, 0, 4], [2, 0, 0]])
+    >>> found.value, found.bound
+    (8.0, 8.0)
     """
 
     order: np.ndarray
@@ -87,6 +97,10 @@ def minimum_feedback_arc_set(
     W: (D, D) non-negative weights, dense or scipy sparse; 0 means no arc. A loop p -> p is always a feedback arc.
     method: "insertion" (local search), "exact" (integer programme, about 60 items), "eades", "borda"; the other parameters are
     those of `lawful.decoders.orders.order`.
+
+    >>> from lawful.rankings import minimum_feedback_arc_set
+    >>> minimum_feedback_arc_set([[0, 3, 0], [0, 0, 2], [1, 0, 0]]).order.tolist()
+    [0, 1, 2]
     """
     name = "minimum_feedback_arc_set"
     W, unit = _dense(W, name)
@@ -128,6 +142,10 @@ def linear_ordering(
 
     W: (D, D), weights of any sign, dense or scipy sparse; the diagonal does not count. Within `time_limit` seconds the search
     uses all cores; without, it makes a fixed number of steps and the same W gives the same order always.
+
+    >>> from lawful.rankings import linear_ordering
+    >>> linear_ordering([[0, 3, 1], [1, 0, 4], [2, 0, 0]]).order.tolist()
+    [0, 1, 2]
     """
     W, unit = _dense(W, "linear_ordering")
     found = _solve(W, method, time_limit, random_state, bound)

@@ -32,6 +32,8 @@ from lawful.decoders import project
 from lawful.losses import Hinge, Logistic, Loss, Mixed, Square, ZeroOne
 from lawful.sets import ConstraintSet, Penalized, Product, Rankings, Reals, Union
 
+__all__ = ["q_constant"]
+
 FAR = 1e8  # an ascent that comes this far from where it began does not end
 MOST = 1000  # outputs tried where the set itself tells their number
 SIGNS = (Hinge, Logistic)

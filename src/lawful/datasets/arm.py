@@ -22,6 +22,12 @@ def arm_torques(
         tau_i = Q_i + ... + Q_n + friction q_i'
 
     q, qd, qdd (m, n): angles, velocities and accelerations of the joints; lengths, masses (n,). Returns (m, n).
+
+    >>> import numpy as np
+    >>> from lawful.datasets import arm_torques
+    >>> rest = np.zeros((1, 1))
+    >>> arm_torques(rest, rest, rest, lengths=[1.0], masses=[2.0])  # m g l / 2 holds a level rod
+    array([[9.81]])
     """
     lengths, masses = np.asarray(lengths, dtype=float), np.asarray(masses, dtype=float)
     theta, speed, pull = (np.cumsum(np.asarray(v, dtype=float), axis=-1) for v in (q, qd, qdd))
@@ -63,6 +69,8 @@ def make_arm(
     -------
     Bunch with X (n, 3 n_joints), Y (n, n_joints), lengths, masses, DESCR
 
+    Examples
+    --------
     >>> data = make_arm(5, 3, random_state=0)
     >>> data.X.shape, data.Y.shape
     ((5, 9), (5, 3))

@@ -34,6 +34,9 @@ def load_distillation(folder: Any) -> Bunch:
     2000 are the test set.
 
     Returns a Bunch with X, Y (2000 rows), X_test, Y_test, equations.
+
+    >>> from lawful.datasets import load_distillation
+    >>> data = load_distillation("folder/with/the/files")  # doctest: +SKIP
     """
     names = ["extractive_column.csv", "parameters_2000.csv", "variables_2000.csv"]
     full, inputs, outputs = _existing(folder, names, "the examples of KKT-HardNet")

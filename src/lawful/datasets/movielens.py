@@ -47,6 +47,13 @@ def fetch_movielens_100k(data_home: Any = None, *, folder: Any = None, download:
     Bunch with `ratings` (943, 1682) csr, 1 to 5, unrated where nothing is stored; `timestamps`, the same pattern; `users`: age,
     gender, occupation, zip_code (943,); `movies`: title, release_date (1682,), genres (1682, 19) of bool; `genres`, their
     names; `license`.
+
+    Examples
+    --------
+    >>> from lawful.datasets import fetch_movielens_100k
+    >>> data = fetch_movielens_100k()  # doctest: +SKIP
+    >>> data.ratings.shape  # doctest: +SKIP
+    (943, 1682)
     """
     if folder is not None:
         place = Path(folder) if (Path(folder) / "u.data").is_file() else Path(folder) / "ml-100k"

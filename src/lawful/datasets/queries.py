@@ -78,14 +78,22 @@ def movielens_protocol(
         demographics suffice for them; the others are for methods that see X only.
     damping : of the similarity
 
-    A training user's features must follow the law of a test user's: they are computed from a random share `profile` of his
-    ratings (`profile_train`), and his similarity to himself, which a test user does not have, is replaced by the mean
-    similarity of the others to him. `R_train` still holds all his ratings.
-
     Returns
     -------
     Bunch with X_train, R_train, profile_train, X_test, profile_test, R_eval, train_users, test_users, feature_names, features,
     protocol, leaky. With "B" profile_test holds nothing.
+
+    Notes
+    -----
+    A training user's features must follow the law of a test user's: they are computed from a random share `profile` of his
+    ratings (`profile_train`), and his similarity to himself, which a test user does not have, is replaced by the mean
+    similarity of the others to him. `R_train` still holds all his ratings.
+
+    Examples
+    --------
+    >>> from lawful.datasets import make_ratings, movielens_protocol
+    >>> movielens_protocol(make_ratings(60, 20, n_ratings=12, random_state=0), n_train=40, n_test=20)
+    protocol A: 40 training users, 20 test users, 98 profile ratings, 102 evaluated; features: demographics
     """
     features = (features,) if isinstance(features, str) else tuple(features)
     if protocol not in ("A", "B", "C"):

@@ -46,6 +46,8 @@ def make_ratings(
     Bunch in the shape of `fetch_movielens_100k`, so that `movielens_protocol` works on it: `ratings` (n_users, n_items) csr,
     `users`: age, gender, occupation, zip_code; `movies`: title, release_date, genres (n_items, 9) of bool; `genres`; `license`.
 
+    Examples
+    --------
     >>> data = make_ratings(50, 20, n_ratings=10, random_state=0)
     >>> data.ratings.shape, data.users.age.shape, data.movies.genres.shape
     ((50, 20), (50,), (20, 9))

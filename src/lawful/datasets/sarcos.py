@@ -63,6 +63,11 @@ def load_sarcos(folder: Any, files: str = "auto", *, drop_duplicates: bool = Tru
     -------
     Bunch with X (n, 21), Y (n, 7), in the order of the files, train before test; `n_duplicates`, how many rows repeat an
     earlier one (dropped or not); `source`, the names of the files read; `DESCR`.
+
+    Examples
+    --------
+    >>> from lawful.datasets import load_sarcos
+    >>> data = load_sarcos("folder/with/the/files")  # doctest: +SKIP
     """
     paths = sarcos_files(folder, files)
     table = np.concatenate([_table(path) for path in paths])

@@ -38,6 +38,8 @@ def make_curve(
     -------
     Bunch with X, Y (noisy), X_test, Y_test (noise-free), equation (a string for `Equations`)
 
+    Examples
+    --------
     >>> data = make_curve("circle", 5, random_state=0)
     >>> data.Y.shape, data.equation
     ((5, 2), 'y1**2 + y2**2 = 1')

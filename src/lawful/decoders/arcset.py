@@ -38,6 +38,13 @@ class RankingDecoding:
     gap        (m,)   (objective - bound) / objective
     status     (m,)   "optimal", "heuristic" or "time_limit"
     names      names of the items, for `to_frame`
+
+    >>> import numpy as np
+    >>> from lawful import ConstrainedRanker
+    >>> X, R = np.eye(4), np.array([[3.0, 2.0, 1.0]] * 4)
+    >>> d = ConstrainedRanker(prior=None).fit(X, R).decode(X[:1])
+    >>> d.order.tolist(), d.positions.tolist(), float(d.objective[0])
+    ([[0, 1, 2]], [[0, 1, 2]], 0.0)
     """
 
     order: np.ndarray
@@ -95,7 +102,18 @@ class ArcSet(Decoder):
     random_state : of a search with a time limit
     verbose : 1 shows progress
 
+    Notes
+    -----
     Rows whose order is proven optimal are ok; the others obey the law too, and are reported as not_converged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lawful import ConstrainedRanker
+    >>> from lawful.decoders import ArcSet
+    >>> X, R = np.eye(4), np.array([[3.0, 2.0, 1.0]] * 4)
+    >>> ConstrainedRanker(prior=None, decoder=ArcSet("exact")).fit(X, R).decode(X[:1]).status.tolist()
+    ['optimal']
     """
 
     needs_objective = ("table",)

@@ -18,6 +18,15 @@ class Assignments(Decoder):
     `gap` of the decoding says how much lower, at most, the value of another assignment may be; rows where it is not 0 (integer
     programming ran out of time) are reported as not_converged. margin: how much more the second-best assignment costs, where
     that is known.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Logic
+    >>> from lawful.decoders import Assignments, decode
+    >>> C = Logic(["y1 -> y2"]).fit(np.array([[0.0, 1.0]]))
+    >>> decode(Quadratic.around(np.array([[0.9, 0.2]])), C, Assignments()).c
+    array([[1., 1.]])
     """
 
     needs_objective = ("table",)

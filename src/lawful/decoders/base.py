@@ -48,6 +48,14 @@ class Decoding:
     low_confidence  as ok, but the regression carries no confidence there (some a_t(x) is 0 or less, up to rounding)
     not_converged   c obeys the law; that it is optimal is not shown
     infeasible      c does not obey the law: no point was found that does
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, KernelRidge, Sphere
+    >>> d = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-6)).fit(X, Y).decode([[0.5]])
+    >>> d.c.round(2), d.status, bool(d.residual[0] < 1e-8)
+    (array([[0.88, 0.48]]), array(['ok'], dtype='<U14'), True)
     """
 
     c: Array
@@ -121,7 +129,17 @@ FIELDS = ("c", "value", "residual", "law_residual", "code", "iterations", "margi
 
 
 def stack(parts: list[Decoding]) -> Decoding:
-    """The decodings of consecutive batches as one."""
+    """The decodings of consecutive batches as one.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import decode, stack
+    >>> d = decode(F, Sphere().fit(np.ones((1, 2))))
+    >>> stack([d, d]).c.shape
+    (2, 2)
+    """
     if len(parts) == 1:
         return parts[0]
     xp = array_namespace(parts[0].c)
@@ -243,6 +261,14 @@ class Decoder(BaseEstimator):
     """Says what it needs, and solves. `decode` is handed in so that composed sets need no import cycle.
 
     Parameters have the same names everywhere: `tol` (of the optimality condition), `max_iter`, `n_starts`.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import Enumeration
+    >>> Enumeration().missing(F, Sphere().fit(np.ones((1, 2))))  # empty would mean that it can
+    ['Sphere.points_']
     """
 
     needs_objective: tuple[str, ...] = ()

@@ -30,7 +30,17 @@ SMALL, RESOLVED = 1e-3, 3  # an answer of this fraction of its unit is small; it
 
 
 class Conic(Decoder):
-    """Sets that know their `cones`, with a quadratic objective or piecewise linear losses."""
+    """Sets that know their `cones`, with a quadratic objective or piecewise linear losses.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Ball
+    >>> from lawful.decoders import Conic, decode
+    >>> C = Ball().fit(np.ones((1, 2)))
+    >>> decode(F, C, Conic()).c.round(6)
+    array([[0.6, 0.8]])
+    """
 
     needs_objective: tuple[str, ...] = ("center",)
     needs_set = ("cones",)

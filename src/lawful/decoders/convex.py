@@ -24,6 +24,14 @@ class ConvexDescent(Decoder):
 
     Rows with equal positive weights are `nearest(center)`, with no iteration. The objective is convex when its
     scores are; otherwise (a doubtful row) the answer is a stationary point.
+
+    >>> import numpy as np
+    >>> from lawful import Ball, Huber
+    >>> from lawful.decoders import ConvexDescent, decode
+    >>> from lawful.losses import SmoothObjective
+    >>> F = SmoothObjective([Huber(), Huber()], [np.ones((1, 1))] * 2, [np.array([3.0]), np.array([4.0])])
+    >>> decode(F, Ball().fit(np.ones((1, 2))), ConvexDescent()).c.round(4)
+    array([[0.7071, 0.7071]])
     """
 
     needs_objective = ("gradient", "curvature", "center")

@@ -27,6 +27,14 @@ class Coordinate(Decoder):
     An infinite end is replaced by the range of the atoms widened by its own width: with non-negative scores every
     usual loss grows beyond the atoms. Negative scores may leave F unbounded below; an answer on such an artificial
     end is reported as not_converged. Among equal minimisers (a plateau) the one nearest to the centre is taken.
+
+    >>> import numpy as np
+    >>> from lawful import Absolute, Box
+    >>> from lawful.decoders import Coordinate, decode
+    >>> from lawful.losses import Objective
+    >>> F = Objective([Absolute()], [np.array([[0.2, 0.5, 0.3]])], [np.array([1.0, 2.0, 9.0])])
+    >>> decode(F, Box(0.0, 5.0).fit(np.ones((1, 1))), Coordinate()).c  # the weighted median
+    array([[2.]])
     """
 
     needs_objective = ("table", "tasks", "atoms")

@@ -45,7 +45,12 @@ NAMED: dict[str, Decoder] = {"posterior": Posterior(), "wiener": Wiener()}
 
 
 def named(decoder: Decoder | str | None) -> Decoder | None:
-    """A decoder given by its name."""
+    """A decoder given by its name.
+
+    >>> from lawful.decoders import named
+    >>> named("wiener")
+    Wiener()
+    """
     if not isinstance(decoder, str):
         return decoder
     if decoder not in NAMED:
@@ -59,7 +64,16 @@ def averages(decoder: Decoder | None) -> bool:
 
 
 def choose(F: Any, C: Any, decoder: Decoder | str | None = None) -> Decoder:
-    """The decoder for this pair; a TypeError that says what each one lacks when there is none."""
+    """The decoder for this pair; a TypeError that says what each one lacks when there is none.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import choose
+    >>> choose(F, Sphere().fit(np.ones((1, 2))))
+    Projection()
+    """
     decoder = named(decoder)
     candidates = COMPOSED + (SIMPLE if decoder is None else (decoder,))
     if decoder is not None and averages(decoder):  # only blocks are averaged over one by one
@@ -87,6 +101,15 @@ def decode(F: Any, C: Any, decoder: Decoder | str | None = None) -> Decoding:
 
     A chosen decoder, or the name of one ("posterior", "wiener"), is handed inward by composed sets (products, unions,
     relaxations). Decoders that average are handed the usual ones, to go back to C.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import decode
+    >>> d = decode(F, Sphere().fit(np.ones((1, 2))))
+    >>> d.c, d.status
+    (array([[0.6, 0.8]]), array(['ok'], dtype='<U14'))
     """
     solver = choose(F, C, decoder)
     return solver.solve(F, C, partial(decode, decoder=None if averages(solver) else decoder))

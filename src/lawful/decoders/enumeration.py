@@ -31,6 +31,15 @@ class Enumeration(Decoder):
     """argmin over the points of a finite set, exactly; ties go to the lowest index.
 
     margin: how much more the second-best point costs. `points_` are taken to be distinct, as in a set.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import PointCloud
+    >>> from lawful.decoders import Enumeration, decode
+    >>> C = PointCloud([[0.0, 1.0], [1.0, 0.0]]).fit(np.ones((1, 2)))
+    >>> decode(F, C, Enumeration()).c.round(6)
+    array([[0., 1.]])
     """
 
     needs_objective = ("costs",)

@@ -47,6 +47,15 @@ class Newton(Decoder):
     """See the module's docstring. Rows are solved in chunks: the larger, the faster, up to memory.
 
     An objective with corners is followed through rounder versions of itself, each warm-starting the next.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Equations
+    >>> from lawful.decoders import Newton, decode
+    >>> C = Equations("y1 * y2 = 2").fit(np.ones((1, 2)))
+    >>> decode(F, C, Newton()).c.round(6)
+    array([[0.551283, 3.627902]])
     """
 
     needs_objective = ("gradient", "curvature", "costs", "center")

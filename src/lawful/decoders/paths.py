@@ -31,6 +31,15 @@ def relaxation_path(
 
     `C` is a fitted set, bound to its inputs (`C.at(X)`); `norm` is that of `Inflated`. The answers are those of decoding
     `Inflated(C, delta, norm)` and `Penalized(C, mu)`.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import relaxation_path
+    >>> tubes, prices, exact = relaxation_path(F, Sphere().fit(np.ones((1, 2))), deltas=[0.5], mus=[2.0])
+    >>> tubes[0].round(6), prices[0].round(6), exact
+    (array([[0.9, 1.2]]), array([[1.8, 2.4]]), array([[0.6, 0.8]]))
     """
     decoder = named(decoder)
     tubes = [Inflated(C, delta, norm).around(C) for delta in deltas]

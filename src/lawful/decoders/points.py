@@ -41,6 +41,8 @@ def project(
     metric : (T, T) or (m, T, T) symmetric positive definite array, optional, instead of weights
     certificate : return the whole `Decoding` (residual, status, margin, ...) instead of the points
 
+    Examples
+    --------
     >>> from lawful import Sphere, project
     >>> project([[3.0, 4.0]], Sphere())
     array([[0.6, 0.8]])

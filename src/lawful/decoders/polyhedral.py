@@ -29,7 +29,17 @@ STEEP, FLAT = 1e-8, 1e-13  # curvature below such a fraction of the largest asks
 
 
 class Polyhedral(Decoder):
-    """Sets whose `cones` are linear, with a quadratic objective. Rows without a unique minimum go to the general decoders."""
+    """Sets whose `cones` are linear, with a quadratic objective. Rows without a unique minimum go to the general decoders.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Equations
+    >>> from lawful.decoders import Polyhedral, decode
+    >>> C = Equations(["y1 + y2 = 1", "y1 >= 0.3"]).fit(np.ones((1, 2)))
+    >>> decode(F, C, Polyhedral()).c.round(6)
+    array([[0.3, 0.7]])
+    """
 
     needs_objective = ("softened", "center")
     needs_set = ("cones",)

@@ -143,7 +143,20 @@ class Posterior(_Average):
     n_samples, random_state
         For sets that are not finite: so many points of C are drawn, by `C.sample` (C(x) for each row where it depends on x).
 
+    Notes
+    -----
     The decoder is at its best with Square(confidence=0.5): the error variance half constant, half following x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import PointCloud, Posterior
+    >>> from lawful.decoders import decode
+    >>> cloud = PointCloud([[2.0, 4.0], [4.0, 4.0], [9.0, 9.0]]).fit(np.ones((1, 2)))
+    >>> decode(F, cloud, Posterior(width=0.0)).c.round(3)  # between the two points that explain (3, 4) equally well
+    array([[3., 4.]])
     """
 
     def __init__(
@@ -244,6 +257,15 @@ class Wiener(_Average):
     The best linear use of a cloud: it sees the same points as a projection onto them but only their first two moments. It
     belongs beside every result that a cloud has improved. For sets that are not finite, mu and G are those of `n_samples`
     points.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import PointCloud, Wiener
+    >>> from lawful.decoders import decode
+    >>> cloud = PointCloud([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]).fit(np.ones((1, 2)))
+    >>> decode(F, cloud, Wiener()).c.round(3)  # towards the mean of the cloud
+    array([[1.   , 1.333]])
     """
 
     def __init__(self, project: bool = False, n_samples: int = 1000, random_state: Any = 0) -> None:

@@ -9,7 +9,17 @@ from lawful.decoders.base import Decode, Decoder, Decoding, finish
 
 
 class Projection(Decoder):
-    """argmin over C of sum_t a_t c_t^2 - 2 b_t c_t by `C.project(b, a)` (`ex:ls-and-mtl`), any sign of a."""
+    """argmin over C of sum_t a_t c_t^2 - 2 b_t c_t by `C.project(b, a)` (`ex:ls-and-mtl`), any sign of a.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import Projection, decode
+    >>> C = Sphere().fit(np.ones((1, 2)))
+    >>> decode(F, C, Projection()).c.round(6)
+    array([[0.6, 0.8]])
+    """
 
     needs_objective = ("a", "b")
     needs_set = ("project",)
@@ -19,7 +29,16 @@ class Projection(Decoder):
 
 
 class ConvexProjection(Projection):
-    """The same by `C.project_convex(b, a)`, for sets whose closed form needs positive weights."""
+    """The same by `C.project_convex(b, a)`, for sets whose closed form needs positive weights.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Monotone
+    >>> from lawful.decoders import ConvexProjection, decode
+    >>> decode(Quadratic.around(np.array([[4.0, 3.0]])), Monotone().fit(np.ones((1, 2))), ConvexProjection()).c
+    array([[3.5, 3.5]])
+    """
 
     needs_set = ("project_convex",)
 
@@ -37,6 +56,14 @@ class FormProjection(Projection):
     """argmin over C of (c - w)' Q (c - w) by `C.project_form(Q, w)`: the square loss with a full output metric.
 
     Where all rows have the same Q, (T, T), the set factors it once, and a batch costs a few matrix products.
+
+    >>> import numpy as np
+    >>> from lawful import Affine
+    >>> from lawful.decoders import FormProjection, decode
+    >>> from lawful.losses import QuadraticForm
+    >>> F = QuadraticForm(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[3.0, 4.0]]))
+    >>> decode(F, Affine([[1.0, 1.0]], 1.0).fit(np.ones((1, 2))), FormProjection()).c
+    array([[ 1.5, -0.5]])
     """
 
     needs_objective = ("form", "w")

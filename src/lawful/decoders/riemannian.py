@@ -27,6 +27,15 @@ class Riemannian(Decoder):
 
     Rows of equal positive weights are `nearest(center)`, with no iteration; on a manifold of constant norm
     (`C.constant_norm`) a|c|^2 is a constant and `nearest(b)` is exact for equal weights of any sign (erratum E4).
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import Riemannian, decode
+    >>> C = Sphere().fit(np.ones((1, 2)))
+    >>> decode(F, C, Riemannian()).c.round(6)
+    array([[0.6, 0.8]])
     """
 
     needs_objective = ("gradient", "center", "value")

@@ -50,7 +50,17 @@ class Branches(NamedTuple):
 
 
 def decode_sequence(F: Any, C: Any, decoder: Decoder | str | None = None) -> Decoding:
-    """As `decode`, for rows that follow each other; a law with one local solution for each row is decoded as always."""
+    """As `decode`, for rows that follow each other; a law with one local solution for each row is decoded as always.
+
+    >>> import numpy as np
+    >>> from lawful import Equations
+    >>> from lawful.decoders import decode_sequence
+    >>> from lawful.losses import Quadratic
+    >>> C = Equations("y1**2 + y2**2 = 1").fit(np.ones((1, 2)))
+    >>> decode_sequence(Quadratic.around(np.array([[3.0, 4.0], [4.0, 3.0]])), C).c.round(6)
+    array([[0.6, 0.8],
+           [0.8, 0.6]])
+    """
     first = decode(F, C, decoder)
     solver = choose(F, C, decoder)
     plain = type(F.center) is np.ndarray and F.center.dtype == np.float64 and not getattr(F, "kinked", False)

@@ -17,7 +17,16 @@ ALARM, NOTE = "alarm", "note"
 
 @dataclass(frozen=True)
 class Finding:
-    """level: "alarm" (something is wrong) or "note"; kind: one word; subject: an equation, an output or "data"."""
+    """level: "alarm" (something is wrong) or "note"; kind: one word; subject: an equation, an output or "data".
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import Equations, doctor
+    >>> d = doctor(X, Y + 0.01 * np.random.default_rng(0).standard_normal(Y.shape), Equations("y1**2 + y2**2 = 2"))
+    >>> d.alarms[0].subject
+    '`y1**2 + y2**2 = 2`'
+    """
 
     level: str
     kind: str
@@ -47,7 +56,16 @@ class Tested:
 
 @dataclass
 class Diagnosis:
-    """What `doctor` found. `print` it, or look at `alarms`, `notes`, `equations` (a table) and `help` (is the law worth it)."""
+    """What `doctor` found. `print` it, or look at `alarms`, `notes`, `equations` (a table) and `help` (is the law worth it).
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import Equations, doctor
+    >>> d = doctor(X, Y + 0.01 * np.random.default_rng(0).standard_normal(Y.shape), Equations("y1**2 + y2**2 = 1"))
+    >>> d.alarms
+    []
+    """
 
     findings: list[Finding]
     equations: list[Tested]

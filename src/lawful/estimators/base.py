@@ -50,11 +50,30 @@ PARTS = {  # what each part must be able to do, and what to give instead
 
 
 class DecodingWarning(UserWarning):
-    """Some rows could not be decoded to a certified answer."""
+    """Some rows could not be decoded to a certified answer.
+
+    >>> import warnings
+    >>> from lawful import DecodingWarning
+    >>> warnings.simplefilter("error", DecodingWarning)  # as strict as on_failure="raise"
+    >>> warnings.simplefilter("default", DecodingWarning)
+    """
 
 
 class DecodingError(ValueError):
-    """Some rows could not be decoded, and on_failure="raise" asked for an error."""
+    """Some rows could not be decoded, and on_failure="raise" asked for an error.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, DecodingError, Equations
+    >>> law = Equations(["y1 = 1", "y1 = x1"])  # can hold for x1 = 1 alone
+    >>> model = ConstrainedRegressor(law, on_failure="raise")
+    >>> try:
+    ...     _ = model.fit(X, Y).predict(X[:2])
+    ... except DecodingError as error:
+    ...     print("infeasible" in str(error))
+    True
+    """
 
 
 def fit_law(constraint: Any, tasks: Tasks) -> Any:

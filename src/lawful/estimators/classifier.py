@@ -60,14 +60,16 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         What a wrong label costs: one number, or (false alarm, miss). Not for "subset".
     n_jobs : how many classifiers are fitted at once (joblib).
 
-    y is an indicator matrix (n, T) of 0 and 1, NaN where a label is not known, as an array or a DataFrame, whose columns name
-    the labels. A single column y (n,) of classes is understood as well: its labels are the classes, exactly one of which holds.
-
     Attributes
     ----------
     classes_ : names of the labels (0, 1, ... where they have none), or the classes
     loss_ : the loss, "hamming" or "subset" where it was "auto"
     constraint_, surrogate_, output_names_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    y is an indicator matrix (n, T) of 0 and 1, NaN where a label is not known, as an array or a DataFrame, whose columns name
+    the labels. A single column y (n,) of classes is understood as well: its labels are the classes, exactly one of which holds.
 
     Examples
     --------

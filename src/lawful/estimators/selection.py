@@ -16,7 +16,13 @@ SCORINGS = (*SQUARED, "neg_mean_absolute_error")
 
 
 class GridEdgeWarning(UserWarning):
-    """The best value of a hyper-parameter is the first or the last of its grid: the optimum may lie outside."""
+    """The best value of a hyper-parameter is the first or the last of its grid: the optimum may lie outside.
+
+    >>> import warnings
+    >>> from lawful import GridEdgeWarning
+    >>> warnings.simplefilter("ignore", GridEdgeWarning)  # the grid is what was meant
+    >>> warnings.simplefilter("default", GridEdgeWarning)
+    """
 
 
 class HeldOutLoss:

@@ -30,7 +30,14 @@ from lawful.losses.objective import Objective, SmoothObjective
 
 
 class Loss(BaseEstimator):
-    """l(c, y) of one output. A new loss is one formula, `__call__`; see the module's docstring for what it may add."""
+    """l(c, y) of one output. A new loss is one formula, `__call__`; see the module's docstring for what it may add.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Absolute
+    >>> Z, atoms = Absolute().encode(np.array([5.0, 7.0, 5.0]))
+    >>> Z.tolist(), atoms.tolist()
+    ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [5.0, 7.0])
+    """
 
     def __call__(self, c: Array, y: Array) -> Array:
         raise NotImplementedError

@@ -9,7 +9,13 @@ from lawful.losses.rounded import Corner, Cornered
 
 
 class Hinge(Cornered):
-    """max(0, 1 - y c)."""
+    """max(0, 1 - y c).
+
+    >>> import numpy as np
+    >>> from lawful import Hinge
+    >>> Hinge()(np.array([-1.0, 0.5, 2.0]), np.array([1.0, 1.0, 1.0]))
+    array([2. , 0.5, 0. ])
+    """
 
     def __call__(self, c: Array, y: Array) -> Array:
         z = 1 - y * c
@@ -32,7 +38,13 @@ class Hinge(Cornered):
 
 
 class Logistic(Loss):
-    """log(1 + exp(-y c)) (the paper prints log(1 - exp(-y c)), a misprint)."""
+    """log(1 + exp(-y c)) (the paper prints log(1 - exp(-y c)), a misprint).
+
+    >>> import numpy as np
+    >>> from lawful import Logistic
+    >>> Logistic()(np.array([0.0, 2.0]), np.ones(2)).round(4)
+    array([0.6931, 0.1269])
+    """
 
     def __call__(self, c: Array, y: Array) -> Array:
         z = -y * c
@@ -52,7 +64,13 @@ class Logistic(Loss):
 
 
 class ZeroOne(Loss):
-    """1 when c differs from y: for finite sets, whose points can be enumerated."""
+    """1 when c differs from y: for finite sets, whose points can be enumerated.
+
+    >>> import numpy as np
+    >>> from lawful import ZeroOne
+    >>> ZeroOne()(np.array([1.0, -1.0]), np.array([1.0, 1.0]))
+    array([0., 1.])
+    """
 
     def __call__(self, c: Array, y: Array) -> Array:
         different = c != y

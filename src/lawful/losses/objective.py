@@ -27,7 +27,15 @@ from lawful.losses.quadratic import TINY, positive_part_center
 
 
 class Objective:
-    """sum_t sum_k s_tk(x) l_t(c_t, y_tk): scores[t] (m, k_t), atoms[t] (k_t,), one loss per task."""
+    """sum_t sum_k s_tk(x) l_t(c_t, y_tk): scores[t] (m, k_t), atoms[t] (k_t,), one loss per task.
+
+    >>> import numpy as np
+    >>> from lawful import ZeroOne
+    >>> from lawful.losses import Objective
+    >>> F = Objective([ZeroOne()], [np.array([[0.2, 0.8]])], [np.array([-1.0, 1.0])])
+    >>> F.value(np.array([[1.0]]))  # the score of the labels that it misses
+    array([0.2])
+    """
 
     def __init__(self, losses: list[Any], scores: list[Array], atoms: list[Array], doubtful: Array | None = None) -> None:
         self.losses, self.scores, self.atoms = losses, scores, atoms
@@ -80,7 +88,15 @@ class Objective:
 
 
 class SmoothObjective(Objective):
-    """An `Objective` all of whose losses have a derivative."""
+    """An `Objective` all of whose losses have a derivative.
+
+    >>> import numpy as np
+    >>> from lawful import Huber
+    >>> from lawful.losses import SmoothObjective
+    >>> F = SmoothObjective([Huber()], [np.array([[0.5, 0.5]])], [np.array([0.0, 1.0])])
+    >>> F.gradient(np.array([[0.75]]))
+    array([[0.25]])
+    """
 
     @property
     def kinked(self) -> bool:

@@ -41,6 +41,12 @@ class Quadratic:
 
     The constant is chosen so that the value is the weighted squared distance to the unconstrained prediction
     w = b/a on the tasks with a_t > 0.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic(np.array([[1.0, 2.0]]), np.array([[3.0, 8.0]]))
+    >>> F.center, F.value(np.array([[3.0, 4.0]]))
+    (array([[3., 4.]]), array([0.]))
     """
 
     def __init__(self, a: Array, b: Array, doubtful: Array | None = None, unit: Array | None = None) -> None:
@@ -165,6 +171,12 @@ class QuadraticForm:
     """(c - w)^T Q (c - w), Q (m, T, T) positive semidefinite: the square loss with a full output metric.
 
     Or Q (T, T), `shared` by all rows: one factorisation then serves them, and Q is m matrices only for those who ask for it.
+
+    >>> import numpy as np
+    >>> from lawful.losses import QuadraticForm
+    >>> F = QuadraticForm(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[0.0, 0.0]]))
+    >>> F.value(np.array([[1.0, 1.0]]))
+    array([6.])
     """
 
     def __init__(

@@ -35,7 +35,13 @@ class Absolute(Cornered):
 
 
 class Huber(Loss):
-    """r^2/2 for |r| <= delta, delta (|r| - delta/2) beyond: square near the label, absolute far from it."""
+    """r^2/2 for |r| <= delta, delta (|r| - delta/2) beyond: square near the label, absolute far from it.
+
+    >>> import numpy as np
+    >>> from lawful import Huber
+    >>> Huber(delta=1.0)(np.array([0.5, 3.0]), np.zeros(2))
+    array([0.125, 2.5  ])
+    """
 
     def __init__(self, delta: float = 1.0) -> None:
         self.delta = delta
@@ -59,7 +65,13 @@ class Huber(Loss):
 
 
 class Pinball(Cornered):
-    """q max(y - c, 0) + (1 - q) max(c - y, 0): the quantile q of y given x."""
+    """q max(y - c, 0) + (1 - q) max(c - y, 0): the quantile q of y given x.
+
+    >>> import numpy as np
+    >>> from lawful import Pinball
+    >>> Pinball(0.9)(np.array([1.0, 3.0]), np.array([2.0, 2.0])).round(6)
+    array([0.9, 0.1])
+    """
 
     def __init__(self, quantile: float = 0.5) -> None:
         self.quantile = quantile

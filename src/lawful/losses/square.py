@@ -60,10 +60,23 @@ class Square(Loss):
         unconstrained prediction is plain ridge regression, with or without an intercept. A number s lies between:
         1 / ((1 - s) + s variance), so that 0 is "none" and 1 is "variance"; 0.5 is what decoder="posterior" likes.
 
+    Notes
+    -----
     The defaults are what `benchmarks/regress.py --part metrics` found best: "auto" is never far from the best metric, and each
     of the others is on some law. confidence=0.5 may gain a little more with noise and a ridge tuned by evidence, but costs
     n^2 operations for each predicted row, and a ridge whose kernel does not fit can trust single outputs too much.
     Square(metric="identity", confidence="scores") is the paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, KernelRidge, Sphere, Square
+    >>> paper = Square(metric="identity", confidence="scores")
+    >>> model = ConstrainedRegressor(Sphere(), loss=paper, surrogate=KernelRidge(lam=1e-6)).fit(X, Y)
+    >>> model.predict([[0.5]]).round(2)
+    array([[0.88, 0.48]])
     """
 
     def __init__(self, metric: Any = "auto", confidence: Any = "none") -> None:

@@ -48,7 +48,19 @@ BROKEN: tuple[type[Exception], ...] = (  # what zipfile and numpy raise on odd b
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, is damaged, or was written by a version that this one does not know."""
+    """A file that is no model, is damaged, or was written by a version that this one does not know.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from lawful import ModelFileError, load
+    >>> path = Path(tempfile.mkdtemp()) / "damaged.lawful"
+    >>> _ = path.write_text("not a model")
+    >>> try:
+    ...     load(path)
+    ... except ModelFileError:
+    ...     print("refused")
+    refused
+    """
 
 
 class Arrays:

@@ -27,7 +27,13 @@ ODD: tuple[type[Exception], ...] = (  # what the parts of a model say when they 
 
 
 class Savable:
-    """Models that can be written to a file."""
+    """Models that can be written to a file.
+
+    >>> from lawful import ConstrainedRegressor
+    >>> from lawful.saving import Savable
+    >>> issubclass(ConstrainedRegressor, Savable)
+    True
+    """
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, whole or not at all; `lawful.load(path)` reads it.
@@ -66,6 +72,18 @@ def load(path: Any, *, check: bool = True) -> Any:
 
     Nothing in the file is run, and no class is made but lawful's own. A file that is damaged, cut short, too new or no model at
     all is a `ModelFileError`. With `check` the model predicts the example in the file and must give what it gave when saved.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, KernelRidge, Sphere, load
+    >>> path = Path(tempfile.mkdtemp()) / "circle.lawful"
+    >>> model = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3)).fit(X, Y)
+    >>> _ = model.save(path)
+    >>> bool((load(path).predict(X) == model.predict(X)).all())
+    True
     """
     manifest, arrays = read(path)
     reader = Reader(arrays)
@@ -95,7 +113,20 @@ def _check(model: Any, inputs: Any, expected: Any) -> None:
 
 
 def describe(path: Any) -> dict[str, Any]:
-    """What a file says of itself, checked, without making the model: class, law, inputs, outputs, versions, arrays."""
+    """What a file says of itself, checked, without making the model: class, law, inputs, outputs, versions, arrays.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, KernelRidge, Sphere
+    >>> from lawful.saving import describe
+    >>> path = Path(tempfile.mkdtemp()) / "circle.lawful"
+    >>> _ = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3)).fit(X, Y).save(path)
+    >>> sorted(describe(path))[:3]
+    ['arrays', 'bytes', 'class']
+    """
     manifest = read_manifest(path)
     kept = ("format", "version", "class", "law", "inputs", "outputs", "written by")
     sizes = [entry.get("bytes") for entry in manifest["arrays"].values()]

@@ -178,6 +178,10 @@ class Product(_Stacked):
     """{c : c_B in C_B for each block B}; outputs in no block are free.
 
     blocks: list of (set, outputs), outputs being column numbers or names given to `fit`.
+
+    >>> from lawful import Box, Product, Sphere, project
+    >>> project([[3.0, 4.0, 2.0]], Product([(Sphere(), [0, 1]), (Box(0, 1), [2])]))
+    array([[0.6, 0.8, 1. ]])
     """
 
     blocks_: list[tuple[Any, list[int]]]
@@ -316,7 +320,12 @@ class _Members(_OfParts):
 
 
 class Union(_Members):
-    """{c : c in at least one member}."""
+    """{c : c in at least one member}.
+
+    >>> from lawful import Sphere, Union, project
+    >>> project([[1.4, 0.0]], Union([Sphere(1.0), Sphere(2.0)]))
+    array([[1., 0.]])
+    """
 
     is_union = True
 
@@ -345,7 +354,12 @@ class Union(_Members):
 
 
 class Intersection(_Stacked, _Members):
-    """{c : c in every member}. With a finite member it is finite: the points of it that the others admit."""
+    """{c : c in every member}. With a finite member it is finite: the points of it that the others admit.
+
+    >>> from lawful import Ball, Box, Intersection, project
+    >>> project([[3.0, 4.0]], Intersection([Ball(), Box(0, 0.6)])).round(6)
+    array([[0.6, 0.6]])
+    """
 
     def _learn(self, Y: Array) -> None:
         for stale in ("cloud_", "points_"):  # of an earlier fit

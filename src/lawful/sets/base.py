@@ -57,7 +57,14 @@ class Version:
 
 
 class ConstraintSet(LawShown, BaseEstimator):
-    """A closed set C of admissible outputs. See the module's docstring for the interface."""
+    """A closed set C of admissible outputs. See the module's docstring for the interface.
+
+    >>> import numpy as np
+    >>> from lawful import Sphere
+    >>> C = Sphere().fit(np.ones((1, 2)))
+    >>> C.residual(np.array([[0.6, 0.8], [0.0, 2.0]])), C.contains(np.array([[0.6, 0.8]]))
+    (array([0., 3.]), array([ True]))
+    """
 
     convex: Any = False
     polyhedral: Any = False  # whether `cones` are all linear: affine equalities and inequalities, and nothing else

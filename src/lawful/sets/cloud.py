@@ -20,6 +20,10 @@ class PointCloud(ConstraintSet):
 
     `points_` holds them once each, in order of first appearance (a set has no repetitions); `which_` says which of them each
     given row is, and `counts_` how often each was given, for decoders that average (`decoders.Posterior`).
+
+    >>> from lawful import PointCloud, project
+    >>> project([[0.9, 0.2]], PointCloud([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    array([[1., 0.]])
     """
 
     not_saved = ("version_", "tree_")

@@ -35,7 +35,12 @@ def per_task(owner: str, name: str, value: Any, n_tasks: int) -> np.ndarray:
 
 
 class Reals(ConstraintSet):
-    """R^T: no law at all. Decoding over it is single-task learning."""
+    """R^T: no law at all. Decoding over it is single-task learning.
+
+    >>> from lawful import Reals, project
+    >>> project([[3.0, 4.0]], Reals())
+    array([[3., 4.]])
+    """
 
     convex = True
     polyhedral = quadratic = True
@@ -66,6 +71,10 @@ class Box(ConstraintSet):
     """{c : lower_t <= c_t <= upper_t}; numbers or vectors of T, infinities allowed.
 
     The quadratic separates: a convex coordinate (a_t > 0) is clipped, a concave or linear one takes the better end.
+
+    >>> from lawful import Box, project
+    >>> project([[3.0, -1.0]], Box([0.0, 0.0], [1.0, 1.0]))
+    array([[1., 0.]])
     """
 
     convex = True
@@ -157,6 +166,10 @@ class Affine(ConstraintSet):
         a > 0:        c = w + D W' lam, (W D W') lam = W (c0 - w), D = diag(1/a), w = b/a     (Schur complement)
         otherwise:    c = c0 + Z z with (Z' diag(a) Z) z = Z'(b - a c0) along its eigenvectors of positive
                       curvature; there is no minimiser along the others, where c0 = nearest(w) is kept.
+
+    >>> from lawful import Affine, project
+    >>> project([[1.0, 2.0]], Affine([[1.0, 1.0]], 1.0)).round(6) + 0.0
+    array([[0., 1.]])
     """
 
     convex = True

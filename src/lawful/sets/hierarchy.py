@@ -41,9 +41,13 @@ class Hierarchy(Polyhedron):
     S : (T, n) summing matrix, one row for each output and one column for each bottom series
     nonnegative : whether every output is >= 0 (with S >= 0 that is: every bottom series)
 
+    Notes
+    -----
     `Hierarchy.from_groups` writes S. With Square(metric=W^-1) the decode is MinT, for any covariance W; `covariance` estimates
     the usual ones from residuals, and Square("residual_full") needs none of them.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from lawful import Hierarchy, project
     >>> law = Hierarchy([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])  # total, north, south

@@ -29,7 +29,13 @@ def _symmetric(M: Array) -> Array:
 
 
 class Stiefel(ConstraintSet):
-    """n x p matrices with orthonormal columns, T = n p, row-major; p = n gives all orthogonal matrices."""
+    """n x p matrices with orthonormal columns, T = n p, row-major; p = n gives all orthogonal matrices.
+
+    >>> from lawful import Stiefel, project
+    >>> c = project([[2.0, 0.0, 0.0, 3.0, 0.0, 0.0]], Stiefel(3, 2))
+    >>> c + 0.0
+    array([[1., 0., 0., 1., 0., 0.]])
+    """
 
     constant_norm = True  # |c|^2 = p on the set, so equal weights of *any* sign give nearest(b)
     n: Any
@@ -110,7 +116,12 @@ class Stiefel(ConstraintSet):
 
 
 class Rotations(Stiefel):
-    """n x n rotation matrices, T = n^2, row-major; n = None is read from the data."""
+    """n x n rotation matrices, T = n^2, row-major; n = None is read from the data.
+
+    >>> from lawful import Rotations, project
+    >>> project([[0.0, -2.0, 3.0, 0.0]], Rotations()) + 0.0
+    array([[ 0., -1.,  1.,  0.]])
+    """
 
     def __init__(self, n: int | None = None) -> None:
         self.n = n
@@ -178,6 +189,10 @@ class PositiveSemidefinite(ConstraintSet):
 
     T = n^2 entries (row-major) or, with `packed`, the n(n+1)/2 entries of the upper triangle, row by row.
     n = None is read from the data.
+
+    >>> from lawful import PositiveSemidefinite, project
+    >>> project([[1.0, 2.0, 2.0, 1.0]], PositiveSemidefinite()).round(6)
+    array([[1.5, 1.5, 1.5, 1.5]])
     """
 
     convex = True

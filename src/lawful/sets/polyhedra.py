@@ -122,10 +122,14 @@ class Margins(Polyhedron):
     shape : (number of rows, number of columns)
     row_sums, column_sums : what each row and each column adds up to; None leaves them free (one of the two must be given)
 
+    Notes
+    -----
     A table of probabilities has margins that add up to 1; a table of counts has those of a census. Decoding finds the nearest
     table in the output metric. Iterative proportional fitting (raking) finds the nearest in the sense of Kullback and Leibler;
     it cannot start from a negative prediction, and keeps every 0 of it.
 
+    Examples
+    --------
     >>> from lawful import Margins, project
     >>> table = Margins((2, 2), row_sums=[0.5, 0.5], column_sums=[0.25, 0.75])
     >>> project([[0.3, 0.3, -0.3, 0.5]], table).round(3) + 0.0
@@ -181,6 +185,8 @@ class Flow(Polyhedron):
         for those where any amount may enter or leave
     capacity, lower : bounds of the flow, a number or one for each edge; -inf and inf allowed
 
+    Examples
+    --------
     >>> from lawful import Flow, project
     >>> pipes = Flow([("in", "a"), ("a", "out"), ("in", "out")], supply={"in": 3.0, "out": -3.0}, capacity=[1.0, 5.0, 5.0])
     >>> project([[1.6, 1.4, 1.2]], pipes).round(6)

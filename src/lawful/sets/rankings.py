@@ -31,6 +31,12 @@ class Rankings(ConstraintSet):
     """Orders of D items over the pair variables c_pq in {-1, +1}; with `ties`, acyclic comparisons in {-1, 0, +1}.
 
     D is learned from the number of outputs. `pairs()` says which output compares which items.
+
+    >>> import numpy as np
+    >>> from lawful import Rankings
+    >>> ranks = Rankings().fit(np.array([[1.0, 1.0, 1.0]]))  # pairs (0, 1), (0, 2), (1, 2)
+    >>> ranks.contains(np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0]]))  # 0 > 1 > 2 > 0 is a cycle
+    array([ True, False])
     """
 
     def __init__(self, ties: bool = False) -> None:

@@ -85,6 +85,12 @@ class Inflated(_Relaxed):
         "euclidean" is the paper's tube, decoded exactly also when the tasks have different weights. "objective" measures
         |r| in the row's own weights (the square root of the loss), where clipping the residual is exact and a whole path of
         delta costs one projection (`decoders.relaxation_path`).
+
+    Examples
+    --------
+    >>> from lawful import Inflated, Sphere, project
+    >>> project([[3.0, 4.0]], Inflated(Sphere(), delta=0.5))
+    array([[0.9, 1.2]])
     """
 
     def __init__(self, base: ConstraintSet, delta: float = 0.1, norm: str = "euclidean") -> None:
@@ -158,6 +164,10 @@ class Penalized(_Relaxed):
     used everywhere: with equal weights the residual shrinks by mu / (T + mu) (erratum E3). With an output metric both terms
     are measured in it. mu = 0 is the exact constraint, mu = inf none at all. `residual` is the violation of the base set,
     which is what is being traded, so it need not be 0.
+
+    >>> from lawful import Penalized, Sphere, project
+    >>> project([[3.0, 4.0]], Penalized(Sphere(), mu=2.0))  # half of the way: mu / (T + mu) of the distance is left
+    array([[1.8, 2.4]])
     """
 
     def __init__(self, base: ConstraintSet, mu: float = 1.0) -> None:

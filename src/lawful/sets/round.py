@@ -193,7 +193,12 @@ class _Round(ConstraintSet):
 
 
 class Sphere(_Round):
-    """{c : |c - center|^2 = radius^2}."""
+    """{c : |c - center|^2 = radius^2}.
+
+    >>> from lawful import Sphere, project
+    >>> project([[3.0, 4.0]], Sphere(radius=2.0))
+    array([[1.2, 1.6]])
+    """
 
     def __init__(self, radius: float = 1.0, center: Any = 0.0) -> None:
         self.radius, self.center = radius, center
@@ -203,7 +208,13 @@ class Sphere(_Round):
 
 
 class Ball(_Round):
-    """{c : |c - center|^2 <= radius^2}."""
+    """{c : |c - center|^2 <= radius^2}.
+
+    >>> from lawful import Ball, project
+    >>> project([[3.0, 4.0], [0.3, 0.4]], Ball())
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+    """
 
     solid = True
 
@@ -215,7 +226,12 @@ class Ball(_Round):
 
 
 class Ellipsoid(_Round):
-    """{c : sum_t ((c_t - center_t) / axes_t)^2 = 1}, or <= 1 when `solid`."""
+    """{c : sum_t ((c_t - center_t) / axes_t)^2 = 1}, or <= 1 when `solid`.
+
+    >>> from lawful import Ellipsoid, project
+    >>> project([[9.0, 0.0]], Ellipsoid([3.0, 1.0]))
+    array([[3., 0.]])
+    """
 
     def __init__(self, axes: Any, center: Any = 0.0, solid: bool = False) -> None:
         self.axes, self.center, self.solid = axes, center, solid

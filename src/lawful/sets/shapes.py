@@ -82,8 +82,12 @@ class ConvexShape(Polyhedron):
     positions : T growing numbers, None for 0, 1, 2, ...
     concave : turn the shape round
 
+    Notes
+    -----
     Intersection([ConvexShape(), Monotone()]) is convex and rising.
 
+    Examples
+    --------
     >>> from lawful import ConvexShape, project
     >>> project([[0.0, 1.0, 0.0]], ConvexShape()).round(6)
     array([[0.333333, 0.333333, 0.333333]])

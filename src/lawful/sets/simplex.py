@@ -97,7 +97,12 @@ def _value(a: Array, b: Array, c: Array, total: float) -> Array:
 
 
 class Simplex(ConstraintSet):
-    """{c : c_t >= 0, sum_t c_t = total}."""
+    """{c : c_t >= 0, sum_t c_t = total}.
+
+    >>> from lawful import Simplex, project
+    >>> project([[0.5, 0.9, -1.0]], Simplex()).round(6)
+    array([[0.3, 0.7, 0. ]])
+    """
 
     convex = True
     polyhedral = quadratic = True

@@ -67,6 +67,17 @@ class HeldOut:
         residuals[t][l]     (n_t,) the out-of-sample residuals of the labels it learned from (they calibrate an output metric)
         noise[l, t]         the share of noise in their variance, where the surrogate knows it
         variance[l, i, t]   the predictive variance at x_i in units of the leave-one-out error
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import KernelRidge
+    >>> from lawful.kernels import Gaussian
+    >>> from lawful.tasks import Tasks
+    >>> tasks, fold = Tasks.read(KernelRidge(), X, Y), (np.arange(20), np.arange(20, 30))
+    >>> found = next(iter(KernelRidge(Gaussian(1.0), lam=1e-3).held_out(tasks, [fold])))
+    >>> found.rows.shape, found.scores[0].shape
+    ((10,), (1, 10, 1))
     """
 
     rows: np.ndarray
@@ -102,7 +113,18 @@ class HeldOut:
 
 
 class Surrogate(Savable, BaseEstimator):
-    """A regress step. See the module's docstring for the interface."""
+    """A regress step. See the module's docstring for the interface.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import KernelRidge
+    >>> from lawful.kernels import Gaussian
+    >>> from lawful.tasks import Tasks
+    >>> model = KernelRidge(Gaussian(1.0), lam=1e-3).fit_tasks(Tasks.read(KernelRidge(), X, Y))
+    >>> [g.shape for g in model.predict_tasks(X[:5])], [r.shape for r in model.residuals()]
+    ([(5, 1), (5, 1)], [(30,), (30,)])
+    """
 
     loo = False  # whether leave-one-out needs no refitting
     raw = False  # whether X is taken as the user gave it

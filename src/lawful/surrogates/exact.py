@@ -74,6 +74,10 @@ class Factor:
     """All that depends on the inputs alone. `lam` is one number or one per column of Z.
 
     Subclasses give `code(Z)`, `apply(code, nu)` = P Z and `diagonal(nu)` = P_ii with nu = n lambda, one per column.
+
+    >>> from lawful.surrogates import CholeskyFactor, Factor, SpectralFactor
+    >>> issubclass(CholeskyFactor, Factor), issubclass(SpectralFactor, Factor)
+    (True, True)
     """
 
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
@@ -270,7 +274,16 @@ def _cholesky_in_place(A: np.ndarray, add: float) -> np.ndarray:
 
 
 class SpectralFactor(DualFactor):
-    """Eigenvectors of the block: P = D U (s + n lambda)^-1 U' D for every lambda."""
+    """Eigenvectors of the block: P = D U (s + n lambda)^-1 U' D for every lambda.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Gaussian
+    >>> from lawful.surrogates import SpectralFactor, samples
+    >>> k, X = Gaussian(1.0), np.linspace(0, 1, 9)[:, None]
+    >>> factor = SpectralFactor(k, samples.distinct(X, np.arange(9), np.ones(9), k))
+    >>> factor.predict(X[4:5], factor.solve(2 * X, 1e-6)).round(3)
+    array([[1.]])
+    """
 
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)
@@ -313,7 +326,16 @@ class SpectralFactor(DualFactor):
 
 
 class CholeskyFactor(DualFactor):
-    """One lambda: L L' = Q' D K D Q + n lambda I."""
+    """One lambda: L L' = Q' D K D Q + n lambda I.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Gaussian
+    >>> from lawful.surrogates import CholeskyFactor, samples
+    >>> k, X = Gaussian(1.0), np.linspace(0, 1, 9)[:, None]
+    >>> factor = CholeskyFactor(k, samples.distinct(X, np.arange(9), np.ones(9), k), 1e-6)
+    >>> factor.predict(X[4:5], factor.solve(2 * X, 1e-6)).round(3)
+    array([[1.]])
+    """
 
     def __init__(self, kernel: Kernel, sample: Sample, lam: float, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)

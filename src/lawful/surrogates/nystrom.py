@@ -65,6 +65,15 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
     kernel_, lam_ (T,), centers_ (M, d), n_centers_, solver_, groups_ (lists of tasks that share normal equations), loo_mse_
     (T,) (by generalised cross-validation), held_out_ (None, or lam (L, T) and error (L, T), squared errors of held-out rows),
     n_iter_ (of iterations; 1 without any), n_seen_ (rows learned from).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import NystromRidge
+    >>> NystromRidge(n_centers=20).fit(X, Y).predict([[0.5]]).round(2)
+    array([[0.88, 0.48]])
     """
 
     tune = "evidence"

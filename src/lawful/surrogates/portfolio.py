@@ -82,12 +82,14 @@ class Portfolio(RegressorMixin, Surrogate):
         rows, else five.
     random_state : draws the folds.
 
-    A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
-    for levels and gaps filled (`surrogates.encoders`).
-
     Attributes
     ----------
     names_ (K names), weights_ (T, K), held_out_mse_ (T, K) of each member, members_ (fitted; None for those without weight).
+
+    Notes
+    -----
+    A DataFrame may have categories and gaps: trees, regressors and pipelines get it as it is, the kernel ridge with indicators
+    for levels and gaps filled (`surrogates.encoders`).
 
     Examples
     --------

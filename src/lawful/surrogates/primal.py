@@ -24,7 +24,18 @@ __all__ = ["PrimalFactor"]
 
 
 class PrimalFactor(Factor):
-    """A `Factor` for kernels with `features(X)`; coefficients are those of the features."""
+    """A `Factor` for kernels with `features(X)`; coefficients are those of the features.
+
+    >>> import numpy as np
+    >>> from lawful.kernels import Linear
+    >>> from lawful.surrogates import PrimalFactor
+    >>> from lawful.surrogates.samples import distinct
+    >>> X = np.linspace(0, 1, 9)[:, None]
+    >>> sample = distinct(X, np.arange(9), np.ones(9), Linear())
+    >>> factor = PrimalFactor(Linear(), sample)
+    >>> factor.predict(X[4:5], factor.solve(2 * X, 1e-6)).round(3)
+    array([[1.]])
+    """
 
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)

@@ -42,6 +42,18 @@ class RegressorSurrogate(Surrogate):
     cv : number of folds for `residuals`.
     n_jobs : how many fits run at once (joblib).
     random_state : shuffles the folds; the regressor has its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from lawful.surrogates import RegressorSurrogate
+    >>> from lawful.tasks import Tasks
+    >>> model = RegressorSurrogate(KNeighborsRegressor(2)).fit_tasks(Tasks.read(KNeighborsRegressor(), X, Y))
+    >>> len(model.predict_tasks(X)), model.residuals()[0].shape
+    (2, (30,))
     """
 
     def __init__(self, regressor: Any, cv: int = 5, n_jobs: int | None = None, random_state: Any = 0) -> None:

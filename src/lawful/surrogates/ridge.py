@@ -74,6 +74,12 @@ class KernelRidge(RegressorMixin, Surrogate):
     members_ (for each task its kernels, each with lambda and its share of the prediction; the largest first), kernels_ and
     lam_ (T,) (the first member of each task), kernel_ (the kernel that all tasks share, if they do), loo_mse_ (T,), groups_
     (lists of tasks that share a factorisation).
+
+    Examples
+    --------
+    >>> from lawful import KernelRidge
+    >>> KernelRidge().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [1.0, 3.0, 5.0, 7.0, 9.0]).predict([[1.5]]).round(3)
+    array([4.])
     """
 
     def __init__(

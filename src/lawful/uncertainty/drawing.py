@@ -33,6 +33,16 @@ def draw(F: Any, C: Any, best: Any, n: int, random_state: Any = None, thin: int 
 
     random_state : an integer, a `numpy.random.Generator` or None
     thin : steps of a chain from one draw to the next, for sets that need chains
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.uncertainty import draw
+    >>> C = Sphere().fit(np.ones((1, 2)))
+    >>> draws = draw(F, C, np.array([[0.6, 0.8]]), n=5, random_state=0)
+    >>> draws.shape, bool(C.contains(np.asarray(draws)[0]).all())
+    ((1, 5, 2), True)
     """
     n, thin = check_count("sample", "n", n), check_count("sample", "thin", thin)
     best = np.asarray(to_numpy(best), dtype=float)

@@ -60,13 +60,36 @@ class Level(NamedTuple):
 
 
 def level_of(F: Any, C: Any, scores: np.ndarray, decode: Decode) -> Level:
+    """What one model says of new rows: its best points, and the scores of its calibration rows in order.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import decode
+    >>> from lawful.uncertainty import level_of
+    >>> level = level_of(F, Sphere().fit(np.ones((1, 2))), np.array([2.0, 1.0]), decode)
+    >>> level.scores, level.best
+    (array([1., 2.]), array([[0.6, 0.8]]))
+    """
     d = decode(F, C)
     best = np.asarray(to_numpy(d.c), dtype=float)
     return Level(F, C, best, np.asarray(to_numpy(F.value(best)), dtype=float), np.sort(scores))
 
 
 class Ranks:
-    """The levels of all models, and the rank that decides."""
+    """The levels of all models, and the rank that decides.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import decode
+    >>> from lawful.uncertainty import Ranks, level_of
+    >>> level = level_of(F, Sphere().fit(np.ones((1, 2))), np.array([0.5, 1.0, 2.0]), decode)
+    >>> Ranks([level], alpha=0.5).inside(np.array([[0.6, 0.8]]))
+    array([ True])
+    """
 
     def __init__(self, levels: list[Level], alpha: float) -> None:
         self.levels, self.alpha = levels, alpha
@@ -158,6 +181,16 @@ def scores_of(F: Any, C: Any, Y: np.ndarray, decode: Decode) -> tuple[np.ndarray
 
     The score of a row whose observed outputs pin down only d_o of the d dimensions of C is made comparable with those of
     complete rows, as chi distributions of d_o and d degrees of freedom would be.
+
+    >>> import numpy as np
+    >>> from lawful.losses import Quadratic
+    >>> F = Quadratic.around(np.array([[3.0, 4.0]]))  # |c - (3, 4)|^2
+    >>> from lawful import Sphere
+    >>> from lawful.decoders import decode
+    >>> from lawful.uncertainty import scores_of
+    >>> scores, on_law, best = scores_of(F, Sphere().fit(np.ones((1, 2))), np.array([[0.6, 0.8]]), decode)
+    >>> scores, on_law
+    (array([0.]), array([ True]))
     """
     level = level_of(F, C, np.empty(0), decode)
     parts, on = lawful_parts(F, C, Y, decode)

@@ -28,6 +28,15 @@ class PredictionSet:
     A set is an arc or several on a curve, a patch on a surface, a list of points of a finite set, some of the orders of a few
     items. `alpha`, `center` (m, T), the decoded predictions, and `shape` (m, T) are plain attributes; `kind` says what the sets
     are: "points", "orders", "curves" or "surfaces".
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConformalRegressor, ConstrainedRegressor, KernelRidge, Sphere
+    >>> base = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3))
+    >>> sets = ConformalRegressor(base, alpha=0.2, random_state=0).fit(X, Y).predict_set(X[:3])
+    >>> sets.contains(Y[:3]).shape, sets.volume().shape, sets.intervals().shape
+    ((3,), (3,), (3, 2, 2))
     """
 
     def __init__(self, X: np.ndarray, C: Any, ranks: Ranks, center: np.ndarray, decode: Decode, strict: bool, names: list[str]):

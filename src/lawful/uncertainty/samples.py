@@ -10,7 +10,13 @@ __all__ = ["Samples", "SamplingWarning", "diagnostics"]
 
 
 class SamplingWarning(UserWarning):
-    """The chains of some rows have not mixed: their draws are points of C, but may not stand for the whole distribution."""
+    """The chains of some rows have not mixed: their draws are points of C, but may not stand for the whole distribution.
+
+    >>> import warnings
+    >>> from lawful import SamplingWarning
+    >>> warnings.simplefilter("error", SamplingWarning)  # draws whose chains have not mixed are an error
+    >>> warnings.simplefilter("default", SamplingWarning)
+    """
 
 
 class Samples(np.ndarray):
@@ -22,6 +28,15 @@ class Samples(np.ndarray):
     exact       whether the draws are independent (closed form, list, or quadrature along a curve)
 
     Slices and results of arithmetic are plain arrays to all purposes: their diagnostics are None.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful import ConstrainedRegressor, KernelRidge, Sphere
+    >>> model = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3)).fit(X, Y)
+    >>> draws = model.sample(X[:2], 10, random_state=0)
+    >>> draws.shape, bool(abs((np.asarray(draws) ** 2).sum(axis=2) - 1).max() < 1e-8)
+    ((2, 10, 2), True)
     """
 
     acceptance: Any

@@ -72,6 +72,16 @@ class MeanRegularized(CoupledBaseline):
     kernel : None is x.x'; any of `lawful.kernels`, or a function
     intercept : whether each task has an unpenalised constant
     tol : duality gap allowed, relative to the objective; larger ones give a ConvergenceWarning
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import MeanRegularized
+    >>> MeanRegularized(mu=0.1).fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(
@@ -103,6 +113,16 @@ class LinearRelations(CoupledBaseline):
     A : (T, T) positive semidefinite; None is the identity, which is `SingleTask`
     theta : (T, Q), instead of A
     lam, kernel, intercept, tol : as in `MeanRegularized`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import LinearRelations
+    >>> LinearRelations([[1.0, 0.5], [0.5, 1.0]]).fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(
@@ -167,6 +187,16 @@ class RelationshipLearning(LearnedCoupling):
     ----------
     task_covariance_ : Omega (T, T); `task_correlation_` is the same with a diagonal of ones
     task_matrix_, objective_, gap_, n_iter_, intercept_, coef_ or dual_coef_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import RelationshipLearning
+    >>> RelationshipLearning().fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(
@@ -223,6 +253,16 @@ class ClusteredMTL(LearnedCoupling):
     ----------
     task_matrix_ : Sigma (T, T), large where tasks belong together
     objective_, gap_, n_iter_, intercept_, coef_ or dual_coef_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import ClusteredMTL
+    >>> ClusteredMTL().fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(

@@ -65,6 +65,16 @@ class LatentTaskStructure(Baseline):
     ----------
     groups_ (list of tuples), group_norms_ (G, m) the Theta_wj, weights_ (G, m) the theta_wj
     objective_, gap_, n_iter_, intercept_, coef_ (default base kernels) or dual_coef_ (m, N, T)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import LatentTaskStructure
+    >>> LatentTaskStructure().fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(

@@ -58,6 +58,16 @@ class OutputKernelLearning(Baseline):
     ----------
     task_matrix_ : Theta (T, T)
     objective_, gap_, n_iter_, scale_, intercept_, coef_ or dual_coef_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import OutputKernelLearning
+    >>> OutputKernelLearning().fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(

@@ -53,6 +53,17 @@ class ParametrizedRegressor(Baseline):
     ----------
     objective_, gradient_norm_ (relative, as tol), n_iter_, start_objectives_ (one for each start), coef_ or dual_coef_ and
     intercept_ (of h; `latent(X)` evaluates it)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> Y = np.c_[np.cos(X), np.sin(X)]
+    >>> from lawful.baselines import ParametrizedRegressor
+    >>> theta = lambda z: np.c_[np.cos(z[:, 0]), np.sin(z[:, 0])]
+    >>> c = ParametrizedRegressor(theta, n_latent=1, lam=1e-3, n_starts=2, max_iter=50).fit(X, Y).predict(X[:5])
+    >>> (c**2).sum(axis=1).round(6)
+    array([1., 1., 1., 1., 1.])
     """
 
     def __init__(

@@ -35,6 +35,16 @@ class SingleTask(Baseline):
     kernel : None is x.x'; any of `lawful.kernels`, or a function. Length scales "auto" are tuned once, for all tasks together
     intercept : whether each task has an unpenalised constant
     tol : tolerance of the SVR solver
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import SingleTask
+    >>> SingleTask(lam=0.01).fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(

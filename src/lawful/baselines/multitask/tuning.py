@@ -34,6 +34,15 @@ def tune(
     ``cv=lawful.folds.make_folds(5, X, ~numpy.isnan(Y), names)``.
 
     Returns a Bunch: best_estimator (fitted on all rows), best_params, best_error, params (list), errors (k, T).
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import SingleTask, tune
+    >>> found = tune(SingleTask(), {"lam": [1e-4, 1e4]}, X, Y, random_state=0)
+    >>> found.best_params
+    {'lam': 0.0001}
     """
     X = np.asarray(X, dtype=float)
     values, names = check_outputs(y)

@@ -36,6 +36,16 @@ class WienerShrinkage(Baseline):
     Attributes
     ----------
     mean_ (T,), covariance_ (T, T), error_variance_ (T,), gain_ (T, T), the matrix S (S + shrink V)^-1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 3))
+    >>> Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((40, 2))
+    >>> from lawful.baselines import WienerShrinkage
+    >>> WienerShrinkage(cloud=Y).fit(X, Y).predict(X[:5]).shape
+    (5, 2)
     """
 
     def __init__(

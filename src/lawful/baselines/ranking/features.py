@@ -59,6 +59,15 @@ class RankingFeatures(BaseEstimator):
     Attributes
     ----------
     feature_names_ : list of str
+
+    Examples
+    --------
+    >>> from lawful.datasets import make_ratings, movielens_protocol
+    >>> split = movielens_protocol(make_ratings(60, 20, n_ratings=12, random_state=0), n_train=40, n_test=20)
+    >>> from lawful.baselines import RankingFeatures
+    >>> features = RankingFeatures().fit(split.X_train, split.R_train)
+    >>> features.transform(split.X_test, split.profile_test, [0, 0], [3, 4]).shape[0]
+    2
     """
 
     def __init__(self, damping: float = 5.0, products: bool = False) -> None:

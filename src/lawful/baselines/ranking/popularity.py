@@ -26,6 +26,12 @@ class Popularity(ScoreRanker):
         "count"   n_i, how often the item was rated
 
     damping=0 with "mean" is the plain item mean; an unrated item then has mu. X is accepted and not used.
+
+    >>> from lawful.datasets import make_ratings, movielens_protocol
+    >>> split = movielens_protocol(make_ratings(60, 20, n_ratings=12, random_state=0), n_train=40, n_test=20)
+    >>> from lawful.baselines import Popularity
+    >>> Popularity().fit(split.X_train, split.R_train).predict(split.X_test).shape
+    (20, 20)
     """
 
     def __init__(self, statistic: str = "mean", damping: float = 5.0) -> None:
@@ -59,6 +65,15 @@ class MatrixFactorizationRanker(ScoreRanker, FactorizationParameters):
     n_factors, lam, count_power, damping, n_iter : as in `lawful.surrogates.pairs.factorisation.MatrixFactorization`
     n_models : factorisations that differ in their start only; averaging three of them ranks better than one
     random_state, n_jobs : n_jobs=None uses all cores
+
+    Examples
+    --------
+    >>> from lawful.datasets import make_ratings, movielens_protocol
+    >>> split = movielens_protocol(make_ratings(60, 20, n_ratings=12, random_state=0), n_train=40, n_test=20)
+    >>> from lawful.baselines import MatrixFactorizationRanker
+    >>> ranker = MatrixFactorizationRanker(n_factors=2).fit(split.X_train, split.R_train)
+    >>> ranker.predict(split.X_test, ratings=split.profile_test).shape
+    (20, 20)
     """
 
     def __init__(

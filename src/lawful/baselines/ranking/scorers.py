@@ -245,6 +245,14 @@ class StructuralRanker(JointScorer):
     coef_ (d,), features_ (the fitted feature map), center_, spread_ : the scorer
     objective_, gap_ : the objective, and how far it can be above the minimum (duality gap)
     n_iter_, gradient_norm_, n_pairs_, n_items_, item_names_, n_features_in_
+
+    Examples
+    --------
+    >>> from lawful.datasets import make_ratings, movielens_protocol
+    >>> split = movielens_protocol(make_ratings(60, 20, n_ratings=12, random_state=0), n_train=40, n_test=20)
+    >>> from lawful.baselines import StructuralRanker
+    >>> StructuralRanker(max_iter=20, tol=1e-2).fit(split.X_train, split.R_train).predict(split.X_test).shape
+    (20, 20)
     """
 
     def __init__(

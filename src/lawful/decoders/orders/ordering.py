@@ -55,6 +55,11 @@ class Ordering:
     status        "optimal": proven; "heuristic": the method came to its end; "time_limit": the time did
     method        how the order was found
     bound_method  how the bound was found: "trivial" (it is 0), "triangles", "lp", "dynamic" or "integer"
+
+    >>> from lawful.decoders import order
+    >>> found = order([[0, 2, -1], [-2, 0, 3], [1, -3, 0]], "exact")  # a cycle
+    >>> found.objective, found.bound, found.status
+    (1.0, 1.0, 'optimal')
     """
 
     order: np.ndarray
@@ -131,6 +136,11 @@ def order(
 
     Ties are broken the same way always: equal Borda scores by item number; of equally good places the nearest one, of two
     equally near the earlier. S in float32 is not copied to float64: large matrices decode faster in it.
+
+    >>> from lawful.decoders import order
+    >>> found = order([[0, 2, 1], [-2, 0, 3], [-1, -3, 0]])
+    >>> found.order.tolist(), found.status
+    ([0, 1, 2], 'optimal')
     """
     _check_options(method, time_limit, bound)
     begin = time.perf_counter()

@@ -25,7 +25,16 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class LawTable:
-    """Candidate laws: `str` is the text, `to_frame()` the table, `constraint` the set of all of them, ready for a regressor."""
+    """Candidate laws: `str` is the text, `to_frame()` the table, `constraint` the set of all of them, ready for a regressor.
+
+    >>> import numpy as np
+    >>> from lawful import discover
+    >>> rng = np.random.default_rng(0)
+    >>> flow = rng.uniform(1, 2, (100, 2))
+    >>> table = discover(None, np.c_[flow, flow.sum(axis=1)] + 0.01 * rng.standard_normal((100, 3)), noise=0.01)
+    >>> len(table), [law.simple for law in table]
+    (1, ['y1 + y2 - y3 = 0'])
+    """
 
     laws: list[LearnedLaw]
     remarks: list[str]
@@ -82,6 +91,8 @@ def discover(
         Whether inputs may take part in a law; None: if there are any. Inputs count as exact.
     degree, noise, terms, max_terms, tidy, extra : see `LearnedEquations`
 
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> flow = rng.uniform(1, 2, (100, 2))

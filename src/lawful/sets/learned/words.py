@@ -27,6 +27,14 @@ class LearnedLaw:
     where there is no law. `distance` is the root mean square distance in the units of the outputs, `noise` what the noise
     alone would make of it. `z` is the smallest coefficient in standard errors. `simple` has the simplest coefficients within
     two standard errors.
+
+    >>> import numpy as np
+    >>> from lawful import discover
+    >>> rng = np.random.default_rng(0)
+    >>> flow = rng.uniform(1, 2, (100, 2))
+    >>> law = discover(None, np.c_[flow, flow.sum(axis=1)] + 0.01 * rng.standard_normal((100, 3)), noise=0.01).laws[0]
+    >>> law.terms, bool(law.misfit < law.limit)
+    (('y1', 'y2', 'y3'), True)
     """
 
     equation: str

@@ -36,6 +36,8 @@ class Logic(ConstraintSet):
     time_limit : float
         Seconds that integer programming may take for a row; what is not proven by then is not_converged, and has a gap.
 
+    Notes
+    -----
     Formulas that cannot hold together are an error of `fit`, which names a smallest set of them that contradict each other.
 
     Examples

@@ -75,12 +75,22 @@ class PairwiseRidge(Surrogate):
     n_jobs : int or None
         Threads; None or -1 means all cores.
 
-    The Gram matrix between the training queries is dense, 8 n^2 bytes: fine for ten thousand queries, not for a million.
-
     Attributes
     ----------
     n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
     kappa_, prior_, kernel_, table_, streamed_
+
+    Notes
+    -----
+    The Gram matrix between the training queries is dense, 8 n^2 bytes: fine for ten thousand queries, not for a million.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lawful.surrogates import PairwiseRidge
+    >>> X, R = np.eye(4), np.array([[3.0, 2.0, 1.0]] * 4)
+    >>> PairwiseRidge().fit(X, R).pair_scores(X[:1], [(0, 1), (2, 0)]).round(3)
+    array([[ 0.5, -1. ]])
     """
 
     def __init__(

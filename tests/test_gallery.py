@@ -1,0 +1,107 @@
+"""The gallery: every `examples/plot_*.py` runs, draws and prints, and what its words claim holds in its numbers."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("plot_*.py"))
+
+
+def play(name, monkeypatch):
+    """What the example leaves behind: its variables, how many figures, what it printed."""
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    matplotlib.use("Agg")
+    plt.close("all")
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            left = runpy.run_path(str(FOLDER / f"{name}.py"))
+        for number in plt.get_fignums():
+            plt.figure(number).canvas.draw()  # what cannot be drawn fails here
+        return SimpleNamespace(**left), len(plt.get_fignums()), printed.getvalue()
+    finally:
+        plt.close("all")
+
+
+def claims_circle(v):
+    assert v.errors["on the circle"] < v.errors["alone"] and v.violations["on the circle"] < 1e-8 < v.violations["alone"]
+    assert set(v.decoding.status) == {"ok"}
+
+
+def claims_lemniscate(v):
+    assert v.lawful_error < 0.8 * v.alone_error
+    assert v.wrong_errors["softened by the search"] < 0.1 * v.wrong_errors["believed"]
+    assert np.isfinite(v.decoding.margin).any()
+
+
+def claims_distillation(v):
+    (free, off), (lawful, on) = v.results.values()
+    assert lawful < 0.7 * free and off > 1e-2 and on < 1e-6  # flows are about 100
+    assert set(v.decoding.status) == {"ok"}
+    np.testing.assert_allclose(v.rmse["lawful"][-1], v.rmse["free"][-1], rtol=0.2)  # no balance ties the duty
+
+
+def claims_robot_torques(v):
+    assert v.explained["nearest point"] > v.explained["each torque alone"]
+    assert v.explained["posterior mean"] > v.explained["each torque alone"]
+
+
+def claims_vapour_pressure(v):
+    assert max(abs(v.C.unknown_[k] - t) / v.C.unknown_std_[k] for k, t in v.TRUTH.items()) < 3.5
+    assert v.low < 8.0 < v.high and v.errors["law"] < v.errors["free"]
+    assert "unknown=" in v.wrong.alarms[0].sentence
+
+
+def claims_movie_rankings(v):
+    assert v.losses["default"] < v.losses["mean ratings"] < 0.5
+    assert v.losses["default"] < v.losses["the paper's"]
+    assert (v.decoding.bound <= v.decoding.objective + 1e-9).all()
+
+
+def claims_sports_league(v):
+    assert v.best.status == "optimal" and v.best.weight == v.best.bound
+    assert v.agreement["fewest goals against"] > v.agreement["points"]
+    assert min(v.by_weather.values()) > 0.6
+
+
+def claims_flow_sheet(v):
+    (free, off, below), (lawful, on, none) = v.results.values()
+    assert lawful < free and on <= 1e-8 < 1e-2 < off and none == 0 and below > 0.05
+    assert set(v.decoding.status) == {"ok"} and np.mean(v.decoding.c < 1e-9) > 0.05  # bounds bind: no affine law in disguise
+    assert np.abs(v.Y_test @ v.plant.units.T).max() <= 1e-11 and v.Y_test.min() >= 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run_draw_and_print(name, monkeypatch):
+    left, figures, printed = play(name, monkeypatch)
+    assert figures >= 1
+    assert sum(any(letter.isdigit() for letter in line) for line in printed.splitlines()) >= 2
+    claims = globals().get(name.replace("plot_", "claims_"))
+    if claims is not None:
+        claims(left)
+
+
+def test_there_are_enough_fields():
+    assert len(EXAMPLES) >= 8
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_have_a_title_words_and_blocks(name):
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    title, line, empty, *words = ast.get_docstring(ast.parse(text), clean=True).splitlines()
+    assert re.fullmatch("=+", line) and len(line) >= len(title) and empty == "" and words
+    assert text.count("\n# %%\n") >= 3, "blocks with words between them"
+    assert "argparse" not in text and "plt.show" not in text and "savefig" not in text
