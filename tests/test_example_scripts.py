@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -171,18 +168,3 @@ def test_label_logic():
     assert r["lawful violations"] == 0 and r["free violations"] > 0.2
     assert r["lawful rows right"] > r["free rows right"] + 0.15 and r["lawful F1"] > r["free F1"]
     assert r["even"] < 1e-12 and r["status"] == {"ok"}
-
-
-PAGES = ["compositions", "correlations", "error_bars", "label_logic", "margins", "network_flow", "orientations", "power_flow"]
-PAGES += ["prediction_sets", "quantiles", "reconciliation", "shapes"]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_of_fields_draw_and_print(name, monkeypatch, capsys):
-    monkeypatch.chdir(FOLDER)
-    matplotlib.use("Agg")
-    plt.close("all")
-    runpy.run_path(str(FOLDER / f"plot_{name}.py"))
-    assert plt.get_fignums()
-    assert sum(any(letter.isdigit() for letter in line) for line in capsys.readouterr().out.splitlines()) >= 3  # its figures
-    plt.close("all")

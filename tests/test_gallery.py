@@ -84,6 +84,46 @@ def claims_flow_sheet(v):
     assert np.abs(v.Y_test @ v.plant.units.T).max() <= 1e-11 and v.Y_test.min() >= 0
 
 
+def claims_doctor(v):
+    wrong, row = sorted(v.found.alarms, key=lambda alarm: alarm.kind)
+    assert wrong.kind == "equation" and wrong.numbers["value"] == pytest.approx(0.7, abs=0.003)
+    assert "unknown=['a']" in wrong.sentence and "delta" in wrong.sentence
+    assert row.kind == "outliers" and row.rows == ("run 18",)
+    assert [note.subject for note in v.found.notes if note.kind == "unused"] == ["room"]
+    assert abs(v.freed.unknown_["a"] - 0.7) < 4 * v.freed.unknown_std_["a"]
+    assert v.right.sound and v.right.help["error_with"] < v.right.help["error_without"]
+
+
+def claims_learned_law(v):
+    assert v.law.equation == "y1**2 + 4*y2**2 = 4"
+    assert v.errors["learned"] <= 1.1 * v.errors["true law"] < 0.9 * v.errors["no law"]
+    assert v.nothing.equations_ == []
+
+
+def claims_cloud_surface(v):
+    e = v.errors
+    assert v.surface.dimension_ == 2 and v.choice.name == "surface"
+    assert e["surface"] < e["no law"] and e["surface"] < 0.5 * e["nearest point"]
+
+
+def claims_unknown_coefficients(v):
+    for k, (name, truth) in enumerate(v.TRUTH.items()):
+        low, high = v.profiles[name].interval()
+        assert low < truth < high
+        assert abs(v.C.unknown_[name] - truth) < abs(v.naive[k] - truth)
+    assert (v.errors["law"] < v.errors["no law"]).all()
+
+
+def claims_discover(v):
+    assert [law.simple for law in v.table] == ["top + bottom = feed + steam", "top*pure = 0.7*feed"]
+    assert (v.errors["laws"][:3] < v.errors["no law"][:3]).all()
+
+
+def claims_inverse_kinematics(v):
+    assert v.jumps(v.alone.c) > 0 and v.jumps(v.together.c) == 0
+    assert np.abs(v.hand(v.together.c) - v.x).max() <= 1e-8
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run_draw_and_print(name, monkeypatch):
     left, figures, printed = play(name, monkeypatch)
@@ -95,7 +135,7 @@ def test_examples_run_draw_and_print(name, monkeypatch):
 
 
 def test_there_are_enough_fields():
-    assert len(EXAMPLES) >= 8
+    assert len(EXAMPLES) >= 14
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
