@@ -42,7 +42,7 @@ def peak_gb():
 
 
 def make_large(n, D, per_query, seed, n_factors=8, d=6):
-    """X and ratings 1 to 5: items differ in quality, X tells a little, hidden tastes more, and people rate what they may like."""
+    """X and ratings 1 to 5: items differ in quality, X tells a little, tastes more, and people rate what they may like."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.standard_normal((n, d - 2)), rng.integers(2, size=(n, 2))])
     quality, likes = rng.normal(0, 0.5, D), rng.normal(0, 0.12, (d, D))

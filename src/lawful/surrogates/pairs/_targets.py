@@ -11,6 +11,9 @@ queries only. Pairs are drawn by drawing two ratings of a query, so that a pair 
 
 None of this is honest when the kernel compares the ratings themselves (similarity > 0): queries that
 agree on the pair are then similar for that very reason. There the ridge is `FIXED`, which measured well on MovieLens.
+
+Priors are compared by their rank loss: that of the prior alone on all ratings, plus what the ridges add to it on the sample.
+The first is where priors differ most, and a sample of pairs alone is too noisy to see it.
 """
 
 from __future__ import annotations
@@ -21,12 +24,14 @@ import numpy as np
 from scipy import sparse
 
 from lawful.ratings import centred, users_of, within_variance
+from lawful.surrogates.pairs.compiled import pair_losses
 
 GRID = 10.0 ** np.arange(-2, 4.01, 0.25)  # in units of the mean of k(x, x)
 FIXED = 100.0
 PAIRS, DRAWS, LARGEST = 150, 1200, 150  # pairs looked at, ratings drawn to find them, queries of a pair at most
 MOST = 300  # queries of pairs that share them
-MORE_PAIRS = 600  # where priors are compared
+MORE_PAIRS = 300  # where priors are compared
+QUERIES = 2000  # whose ratings show the loss of a prior
 DAMPING = 10.0  # a query's own spread counts as much as everyone's when it has this many ratings
 
 
@@ -88,11 +93,11 @@ def choose_kappa(
     features: np.ndarray | None = None,
     grid: np.ndarray | None = None,
 ) -> tuple[float, float]:
-    """kappa from a sample of observations, and its held-out rank loss: the share of the weight |y| that the predictions without
-    the query at hand put the wrong way round. K: the Gram matrix of all queries.
+    """kappa from a sample of observations, and what it adds to the rank loss of the prior alone: the share of the weight |y|
+    that the predictions without the query at hand put the wrong way round, less that of the prior.
 
-    features: Z with K = Z Z', which is then not needed; grid: the kappas to choose from. Ties go to the larger kappa. With
-    nothing to measure it is the size of the kernel.
+    K: the Gram matrix of all queries; features: Z with K = Z Z', which is then not needed; grid: the kappas to choose from.
+    Ties go to the larger kappa. With nothing to measure it is the size of the kernel.
     """
     sizes = np.diagonal(K) if K is not None else np.sum(features**2, axis=1)  # type: ignore[operator]
     unit = float(np.mean(sizes)) or 1.0
@@ -103,7 +108,7 @@ def choose_kappa(
     for rows in np.split(order, np.searchsorted(which[order], np.arange(1, len(kinds)))):
         if rows.size:
             alike.setdefault(sample.users[rows].tobytes(), []).append(rows)
-    squares, lost, weight = np.zeros(len(grid)), np.zeros(len(grid)), 0.0
+    squares, lost, prior, weight = np.zeros(len(grid)), np.zeros(len(grid)), 0.0, 0.0
     for tasks in alike.values():
         # g pairs on the same queries cost no more than one by one when they take g^(1/3) times as many
         most = np.inf if features is not None else min(int(LARGEST * len(tasks) ** (1 / 3)), MOST)
@@ -116,11 +121,21 @@ def choose_kappa(
             residual = (left - U @ (h[:, None] * rotated)) / (1 - U**2 @ h)[:, None]
             squares[j] += np.sum(np.mean(residual**2, axis=0))
             lost[j] += np.sum(np.mean(np.abs(y) * (1 - np.sign(y * (y - residual))), axis=0)) / 2
+        prior += float(np.sum(np.mean(np.abs(y) * (1 - np.sign(y * (y - left))), axis=0))) / 2
         weight += float(np.sum(np.mean(np.abs(y), axis=0)))
     if not squares.any():
         return (float(grid[0]) if len(grid) == 1 else unit), 0.0
     best = len(grid) - 1 - int(np.argmax((squares <= squares.min() * (1 + 1e-9))[::-1]))
-    return float(grid[best]), float(lost[best]) / (weight or 1.0)
+    return float(grid[best]), (float(lost[best]) - prior) / (weight or 1.0)
+
+
+def prior_loss(R: sparse.csr_array, g: np.ndarray) -> float:
+    """The rank loss of the prior alone, g out of sample, at the ratings of (at most `QUERIES`) queries."""
+    some = thinned(R.shape[0], QUERIES)
+    part, said = R[some], sparse.csr_array((g, R.indices, R.indptr), shape=R.shape)[some]
+    lost, total = np.zeros(len(some)), np.zeros(len(some))
+    pair_losses(part.indptr, part.data, said.data, lost, total)
+    return float(np.mean((lost / np.where(total > 0, total, 1.0))[total > 0])) if (total > 0).any() else 0.0
 
 
 def thinned(n: int, most: float) -> np.ndarray:

@@ -228,6 +228,20 @@ def solve_tasks(first, last, ptr, users, coef, shift, done, K, ridge):
 
 
 @njit(nogil=True, cache=True)
+def pair_losses(indptr, r, f, lost, total):
+    """For every query: the weight |r_p - r_q| of the pairs that f puts the wrong way round (a tie counts half), and of all."""
+    for u in range(indptr.size - 1):
+        for i in range(indptr[u], indptr[u + 1]):
+            for j in range(i):
+                y, s = r[i] - r[j], f[i] - f[j]
+                total[u] += abs(y)
+                if y * s < 0:
+                    lost[u] += abs(y)
+                elif s == 0:
+                    lost[u] += abs(y) / 2
+
+
+@njit(nogil=True, cache=True)
 def row_marks(ptr, users, tasks, out):
     """out[i] = a number that tasks on the same queries share (and hardly any others): FNV-1a."""
     for i in range(tasks.size):

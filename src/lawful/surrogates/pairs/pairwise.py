@@ -42,6 +42,7 @@ from lawful.surrogates.pairs._targets import (
     choose_kappa,
     lookup,
     observations,
+    prior_loss,
     slope_of_comparisons,
     slope_of_ratings,
     spread,
@@ -92,7 +93,8 @@ class PairwiseRidge(Surrogate):
     Attributes
     ----------
     n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
-    kappa_, prior_, kernel_, table_, streamed_, cold_ (the `PairwiseRidge` for queries without ratings, or None)
+    kappa_, prior_, prior_loss_ (its rank loss out of sample), kernel_, table_, streamed_,
+    cold_ (the `PairwiseRidge` for queries without ratings, or None)
     """
 
     def __init__(
@@ -173,10 +175,11 @@ class PairwiseRidge(Surrogate):
         return models[0].fit_tasks(tasks)
 
     def _leave_one_out(self, tasks: PairTasks) -> tuple[float, float]:
-        """kappa, the best of a grid unless it is given, and its held-out rank loss on a sample of pairs."""
+        """kappa, the best of a grid unless it is given, and its held-out rank loss."""
         K, sample, _ = self._problem(tasks)
         grid = None if isinstance(self.kappa, str) else np.array([float(self.kappa)])
-        return choose_kappa(sample(MORE_PAIRS), K, self.kernel_.features(), grid)
+        kappa, added = choose_kappa(sample(MORE_PAIRS), K, self.kernel_.features(), grid)
+        return kappa, self.prior_loss_ + added
 
     def _problem(self, tasks: PairTasks) -> tuple[np.ndarray, Draw, Callable[[np.ndarray], PairTable]]:
         """The Gram matrix, a sample of observations, and the table of all tasks as a function of the ridge; empty: unsolved.
@@ -234,6 +237,7 @@ class PairwiseRidge(Surrogate):
         if f is not None:
             self.slope_ = slope_of_ratings(values, f, sign)
         g = np.zeros(R.nnz) if f is None else self.slope_ * f
+        self.prior_loss_ = prior_loss(R, g)
 
         def table_of(ridge: np.ndarray) -> PairTable:
             kept = K if ridge.size else np.empty((0, 0))  # not needed again
@@ -251,6 +255,9 @@ class PairwiseRidge(Surrogate):
             F = with_data(R, f)
             df = lookup(F, seen.users, seen.low) - lookup(F, seen.users, seen.high)
             self.slope_ = slope_of_comparisons(y, df)
+
+        wrong = np.abs(y) * (1 - np.sign(y * df * self.slope_)) / 2
+        self.prior_loss_ = float(np.sum(wrong) / max(np.sum(np.abs(y)), 1e-300))
 
         def table_of(ridge: np.ndarray) -> PairTable:
             listed = seen.low, seen.high, seen.users, y - self.slope_ * df
