@@ -252,7 +252,7 @@ def solve(table: PairTable, K: np.ndarray, ridge: np.ndarray, n_threads: int, ad
         return
     done = solve_shared(table, K, ridge, n_threads, additive)
     rows = [(int(table.pair_start[a]), int(table.pair_start[b])) for a, b in table.ranges()]
-    bad = on_threads(lambda r: solve_tasks(*r, table.ptr, table.users, table.coef, 0, done, K, ridge), rows, n_threads)
+    bad = on_threads(lambda r: solve_tasks(r[0], r[1], table.ptr, table.users, table.coef, 0, done, K, ridge), rows, n_threads)
     check_definite(sum(bad))
 
 

@@ -160,7 +160,7 @@ class FrequentPairRidge(Surrogate):
         work = np.bincount(values.indices, np.diff(values.indptr)[users_of(values)], self.n_items_)  # steps of the count
         blocks = cut(np.concatenate([[0], np.cumsum(work)]), BLOCKS)
         counts = [np.zeros(COUNTED + 1, dtype=np.int64) for _ in blocks]
-        on_threads(lambda job: histogram(*job[0], index, job[1]), zip(blocks, counts), threads)
+        on_threads(lambda job: histogram(job[0][0], job[0][1], index, job[1]), zip(blocks, counts), threads)
         most = max(values.nnz // 4, 1) if self.max_pairs is None else int(self.max_pairs)
         larger = np.cumsum(np.sum(counts, axis=0)[::-1])[::-1]  # pairs with so many observations or more
         fits = np.flatnonzero(larger <= most)
@@ -169,12 +169,14 @@ class FrequentPairRidge(Surrogate):
             self.least_ = COUNTED
         sizes = np.zeros(self.n_items_ + 1, dtype=np.int64)
         nothing = np.empty(0, dtype=np.int32)
-        on_threads(lambda b: frequent(*b, index, self.least_, sizes, nothing, nothing), blocks, threads)
+        on_threads(lambda b: frequent(b[0], b[1], index, self.least_, sizes, nothing, nothing), blocks, threads)
         self.start_ = np.concatenate([[0], np.cumsum(sizes[:-1])])
         total = int(self.start_[-1])
         self.partner_, self.sizes_ = np.empty(total, np.int32), np.empty(total, np.int32)
         if total:
-            on_threads(lambda b: frequent(*b, index, self.least_, self.start_, self.partner_, self.sizes_), blocks, threads)
+            on_threads(
+                lambda b: frequent(b[0], b[1], index, self.least_, self.start_, self.partner_, self.sizes_), blocks, threads
+            )
         sign = self.targets == "sign"
         ridge = np.array([0.0, self.lam])
         if self.ridge == "kappa":
@@ -184,7 +186,7 @@ class FrequentPairRidge(Surrogate):
         self.coef_ = np.empty((total, Z.shape[1]))
         on_threads(
             lambda b: fit_frequent(
-                *b, index, values.data, g, sign, Z, ridge, self.start_, self.partner_, self.sizes_, self.coef_
+                b[0], b[1], index, values.data, g, sign, Z, ridge, self.start_, self.partner_, self.sizes_, self.coef_
             ),
             blocks, threads,
         )  # fmt: skip
@@ -220,14 +222,14 @@ class FrequentPairRidge(Surrogate):
         left, right = np.ascontiguousarray(pairs.T)
         f = [scorer.left @ scorer.right[side].T + scorer.bias[scorer.kind][:, side] for side in (left, right)]
         out = np.empty((len(Z), len(pairs)))
-        listed_scores(left, right, *f, Z, *self.table(), out)
+        listed_scores(left, right, f[0], f[1], Z, *self.table(), out)
         return out
 
     def predict_tasks(self, X: Any) -> list[np.ndarray]:
         """S_pq(x) (m, 1) of every pair p < q, in the order of `lawful.sets.Rankings`: for a few items."""
         return list(self.pair_scores(X, np.stack(np.triu_indices(self.n_items_, 1), axis=1)).T[:, :, None])
 
-    def table(self) -> tuple[Any, ...]:
+    def table(self) -> Any:
         """The frequent pairs, as compiled code reads them."""
         return self.start_, self.partner_, self.sizes_, self.coef_, self.rate_, self.pair_weight == "counts"
 

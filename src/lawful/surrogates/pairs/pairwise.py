@@ -169,12 +169,12 @@ class PairwiseRidge(Surrogate):
         priors = (self.prior_.cold_, "item_bias", None) if self.prior == "factors" else (self.prior,)
         models = [PairwiseRidge(**{**common, "prior": prior}) for prior in priors]
         if self.ridge == "kappa":
-            found = [model._leave_one_out(tasks) for model in models]
+            found = [model._held_out_loss(tasks) for model in models]
             best = int(np.argmin([error for _, error in found]))
             models = [models[best].set_params(kappa=found[best][0])]
         return models[0].fit_tasks(tasks)
 
-    def _leave_one_out(self, tasks: PairTasks) -> tuple[float, float]:
+    def _held_out_loss(self, tasks: PairTasks) -> tuple[float, float]:
         """kappa, the best of a grid unless it is given, and its held-out rank loss."""
         K, sample, _ = self._problem(tasks)
         grid = None if isinstance(self.kappa, str) else np.array([float(self.kappa)])
@@ -282,7 +282,7 @@ class PairwiseRidge(Surrogate):
         if items is not None and items.ndim == 2:
             return EachObjective(self.objective(X, ratings, np.unique(items[items >= 0])), items)
         cold = self._cold_rows(X, ratings)
-        if cold is not None and cold.any():
+        if self.cold_ is not None and cold is not None and cold.any():
             parts = [(cold, self.cold_.objective(X[cold], None, items))]
             if not cold.all():
                 parts.append((~cold, self.objective(X[~cold], as_ratings(ratings)[~cold], items)))
@@ -333,7 +333,7 @@ class PairwiseRidge(Surrogate):
         """(m, P) S_pq(x) of chosen pairs (P, 2), without forming S."""
         pairs = check_pairs(pairs, self.n_items_)
         cold = self._cold_rows(X, ratings)
-        if cold is not None and cold.any():
+        if self.cold_ is not None and cold is not None and cold.any():
             found = np.empty((len(X), len(pairs)))
             found[cold] = self.cold_.pair_scores(X[cold], pairs)
             if not cold.all():
