@@ -6,7 +6,7 @@ DATA ?= $(LAWFUL_DATA)
 N ?= 100000
 SEED ?= 0
 
-.PHONY: demo test test-slow test-torch test-data test-browser test-skops test-parquet test-min dist audit newcomer kills fuzz lint bench docs reproduce clean
+.PHONY: demo test test-slow test-torch test-gpu test-data test-browser test-skops test-parquet test-min dist audit newcomer kills fuzz lint bench docs reproduce clean
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
@@ -35,7 +35,10 @@ test-slow: $(VENV)/.dev  ## statistical and benchmark checks that take minutes
 # Where pip would fetch a build with CUDA: make test-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
 test-torch: $(VENV)/.dev  ## the numerical core on torch tensors (CPU)
 	$(RUN) -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
-	$(RUN) -m pytest -q -m torch
+	$(RUN) -m pytest -q -m "torch and not gpu"
+
+test-gpu: $(VENV)/.dev  ## the same on a GPU (needs torch with CUDA in .venv)
+	$(RUN) -m pytest -q -m gpu
 
 test-data: $(VENV)/.dev  ## make test-data DATA=folder-with-distillation-and-sarcos
 	LAWFUL_DATA="$(DATA)" $(RUN) -m pytest -q -m data

@@ -319,6 +319,7 @@ def gpu(args: argparse.Namespace) -> None:
     print(
         f"exact ridge, n = {n}, float64, 30 lambdas: {seconds:.1f} s; errors of four of them {np.round(errors, 6)}", flush=True
     )
+    gpytorch_exact(torch, device, kernel, X, Y, lams[10], test, clocked)
     big = 20_000 if small else 1_000_000
     X, Y = arm(big, args.seed)
     for dtype in ("float64", "tf32"):
@@ -340,6 +341,37 @@ def gpu(args: argparse.Namespace) -> None:
         f"(made in {made:.0f} s)"
     )
     print(f"predict of {big} rows: {predicted:.2f} s")
+
+
+def gpytorch_exact(torch, device: str, kernel: Gaussian, X: np.ndarray, Y: np.ndarray, lam: float, test: Test, clocked) -> None:
+    """GPyTorch's exact process with the same kernel and noise, its solver on its own settings: one torque, one lambda."""
+    if not _there("gpytorch"):
+        print("GPyTorch is not installed here")
+        return
+    import gpytorch
+
+    A, y, new = (torch.as_tensor(v, device=device) for v in (X, Y[:, 0] - Y[:, 0].mean(), test.X))
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().to(device).double()
+
+    class Process(gpytorch.models.ExactGP):
+        def __init__(self) -> None:
+            super().__init__(A, y, likelihood)
+            self.mean_module = gpytorch.means.ZeroMean()
+            self.covar_module = gpytorch.kernels.RBFKernel(ard_num_dims=A.shape[1])
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    process = Process().to(device).double()
+    process.covar_module.lengthscale = torch.as_tensor(kernel.scales(X.shape[1]) / 2**0.5, device=device)
+    likelihood.noise = max(lam * len(X), 1.01e-4)  # its lower bound
+    process.eval()
+    with torch.no_grad(), gpytorch.settings.skip_posterior_variances():
+        found, seconds = clocked(lambda: process(new).mean.cpu().numpy() + Y[:, 0].mean())
+    error = float(((found - test.Y[:, 0]) ** 2).mean() / test.Y[:, 0].var())
+    print(
+        f"GPyTorch, exact, n = {len(X)}, float64, one torque, one lambda: {seconds:.1f} s; error of it {error:.6f}", flush=True
+    )
 
 
 def plain_products(torch, device: str, n: int, M: int, dtype: str, clocked) -> float:

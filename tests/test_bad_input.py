@@ -9,7 +9,17 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold
 
-from lawful import ConstrainedRegressor, ConstrainedRegressorCV, Equations, Huber, KernelRidge, Reals, Sphere, stack_tasks
+from lawful import (
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    Huber,
+    KernelRidge,
+    Product,
+    Reals,
+    Sphere,
+    stack_tasks,
+)
 from lawful.baselines import (
     ClusteredMTL,
     LatentTaskStructure,
@@ -426,3 +436,9 @@ def test_scorers_that_will_not_do(scoring, words, select_on):
 def test_kernels_that_will_not_do(kernels, words):
     with pytest.raises(ValueError, match=words):
         search(kernels=kernels).fit(X, Y)
+
+
+@pytest.mark.parametrize("blocks", [[(Sphere(), 3)], [(Sphere(), "y1")], [Sphere()], [("sphere", [0, 1])]])
+def test_a_product_of_what_is_no_pair(blocks):
+    with pytest.raises(ValueError, match=r"Product takes pairs of a set and its outputs"):
+        Product(blocks).fit(Y)

@@ -23,15 +23,7 @@ GAPS = np.where(RNG.uniform(size=Y.shape) < 0.2, np.nan, Y)
 W = RNG.uniform(0.5, 2.0, Y.shape)
 
 
-def devices():
-    try:
-        import torch
-    except ImportError:
-        return ["cpu"]
-    return ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-
-
-each_device = pytest.mark.parametrize("device", devices())
+each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 
 
 @each_device

@@ -22,6 +22,7 @@ from lawful import (
     Equations,
     Inflated,
     KernelRidge,
+    NystromRidge,
     Penalized,
     PointCloud,
     Product,
@@ -317,3 +318,11 @@ def test_decoder_by_hand():
         TypeError, match=r"no decoder minimises the Square loss over Sphere: .*Enumeration would need Sphere\.points_"
     ):
         law(Sphere(), decoder=Enumeration()).fit(X, Y)
+
+
+@pytest.mark.parametrize("surrogate", [KernelRidge(), NystromRidge(n_centers=20), "auto"])
+def test_the_surrogate_of_a_fitted_model_predicts_by_itself(surrogate):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 1))
+    model = ConstrainedRegressor(Sphere(), surrogate=surrogate).fit(X, np.hstack([np.cos(X), np.sin(X)]))
+    assert model.surrogate_.predict(X).shape == (40, 2)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from lawful._array import Array, to_numpy
+from lawful._array import Array, is_torch_array, to_numpy
 
 __all__ = [
     "Tasks",
@@ -216,6 +216,7 @@ def check_inputs(estimator: Any, X: Any, reset: bool = False, allow_nan: bool = 
             f"{type(estimator).__name__}: X has {np.ma.count_masked(X)} masked entries, and inputs must be complete; "
             "fill them (X.filled(...), or an imputer) or drop those rows"
         )
+    X = to_numpy(X) if is_torch_array(X) else X
     try:
         finite = "allow-nan" if allow_nan else True
         return validate_data(estimator, X, dtype=np.float64, ensure_min_samples=1, ensure_all_finite=finite, reset=reset)
@@ -240,7 +241,7 @@ def check_outputs(Y: Any) -> tuple[np.ndarray, list[str] | None]:
     names = [str(c) for c in Y.columns] if hasattr(Y, "columns") else None
     if Y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    values = as_floats(Y, "Y")
+    values = as_floats(to_numpy(Y) if is_torch_array(Y) else Y, "Y")
     if values.ndim not in (1, 2) or 0 in values.shape[1:]:
         raise ValueError(f"Y must have shape (n,) or (n, T) with at least one column, got {values.shape}")
     if np.isinf(values).any():

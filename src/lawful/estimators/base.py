@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import to_numpy
+from lawful._array import array_namespace, device_of, is_torch_array, to_numpy
 from lawful._checks import choice
 from lawful.decoders import (
     AVERAGED,
@@ -245,9 +245,13 @@ class LawfulEstimator(Savable, RegressorMixin, BaseEstimator):
             warnings.warn(message, DecodingWarning, stacklevel=4)
 
     def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
-        """Outputs that obey the law: (m, T), or (m,) when fitted on a single column; `sequence` as in `decode`."""
+        """Outputs that obey the law: (m, T), or (m,) when fitted on a single column; `sequence` as in `decode`.
+
+        For a tensor X a tensor, in double precision, where X is.
+        """
         c = self._decoded(X, sequence)[1].c
-        return c[:, 0] if self._single else c
+        c = c[:, 0] if self._single else c
+        return array_namespace(X).asarray(c, device=device_of(X)) if is_torch_array(X) else c
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2, the mean over outputs; outputs that are NaN in y are left out."""

@@ -9,7 +9,7 @@ A composed set knows what all its parts know. `at` and `rows` return shallow cop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -190,7 +190,7 @@ class Product(_Stacked):
     ) -> Self:
         self._look(Y)
         Y = to_numpy(Y)
-        blocks = [(part, [self._number(i, outputs) for i in idx]) for part, idx in self.blocks]
+        blocks = [(part, [self._number(i, outputs) for i in idx]) for part, idx in map(self._pair, self.blocks)]
         used = [i for _, idx in blocks for i in idx]
         if repeated := sorted({i for i in used if used.count(i) > 1}):
             raise ValueError(
@@ -205,6 +205,16 @@ class Product(_Stacked):
             (clone(part).fit(Y[:, idx], X, outputs=names_of_block(outputs, idx), inputs=inputs), idx) for part, idx in blocks
         ]
         return self
+
+    @staticmethod
+    def _pair(block: Any) -> tuple[Any, Any]:
+        pair = isinstance(block, tuple | list) and len(block) == 2 and isinstance(block[0], ConstraintSet)
+        if pair and isinstance(block[1], Iterable) and not isinstance(block[1], str):
+            return block[0], block[1]
+        raise ValueError(
+            f"Product takes pairs of a set and its outputs, and got {block!r}; (Sphere(), [0, 1, 2]) or "
+            "(Simplex(), range(3, 6)) would do"
+        )
 
     def _number(self, output: int | str, outputs: list[str] | None) -> int:
         if isinstance(output, str):

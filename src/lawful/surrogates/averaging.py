@@ -51,6 +51,8 @@ SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of
 NOISES = np.log([1e-10, 1e-6, 1e-3, 3e-2, 0.5])
 NOISELESS = np.log(1e-6)  # g below which no tail of the noise matters
 STEPS, FIRST, LAST = 30, 8, 25  # of a descent; of one on few of the rows, and of one on all from there
+SAME = 0.02  # of the shortest length scale: members that differ by less are one
+BASINS = 0.3  # a difference between starts, as a share of the shortest length scale, that is none of basins
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
@@ -117,22 +119,35 @@ class Tuner:
         every = [one for one in tried if one.prior.keep is None]
         choosy = [one for one in likely if one.prior.keep is not None] if every else []
         simple = [one for one in likely if one.prior.keep is None] if every else likely
-        found = [self.found(one.kernel, [labels], one.prior, one.x, LAST) for one in simple]
+        ended: list[tuple[Found, Found]] = []  # where a member began, and where it ended on all rows
+        for one in simple:
+            # a family in the same basin under another prior ends nearby
+            near = next((end.x for begin, end in ended if begin.kernel is one.kernel and alike(begin, one, BASINS)), one.x)
+            end = self.found(one.kernel, [labels], one.prior, near, LAST)
+            ended += [] if end is None else [(one, end)]
+        found = [end for _, end in ended]
         # which inputs have a say is asked again: few rows do not see the weak ones
         for kernel in {id(one.kernel): one.kernel for one in choosy}.values():
             begin = next((one for one in every if one.kernel is kernel), every[0])
-            found += self.few_inputs(kernel, labels, begin)
-        return [one for one in found if one is not None] or tried[:1]
+            known = next((end for one, end in ended if one is begin), None)
+            found += self.few_inputs(kernel, labels, begin, known)
+        return found or tried[:1]
 
-    def few_inputs(self, kernel: Stationary, labels: Labels, begin: Found) -> list[Found | None]:
-        """A member in which all inputs have a say, on all rows, and one in which only those do that deserve it there."""
+    def few_inputs(self, kernel: Stationary, labels: Labels, begin: Found, every: Found | None) -> list[Found]:
+        """A member in which all inputs have a say, on all rows, and one in which only those do that deserve it there.
+
+        `every`: the first, where it is known already (and not to be counted again).
+        """
         posterior = self.posterior(kernel, [labels], begin.prior)
-        x = begin.x if begin.kernel is kernel else posterior.join(begin.x[: self.d], begin.log_g)
-        every = self.found(kernel, [labels], begin.prior, x, LAST)
+        out = []
         if every is None:
-            return [None]
-        prior = posterior.relevant(every.x)
-        return [every, self.found(kernel, [labels], prior, every.x, LAST)]
+            x = begin.x if begin.kernel is kernel else posterior.join(begin.x[: self.d], begin.log_g)
+            every = self.found(kernel, [labels], begin.prior, x, LAST)
+            out = [every]
+        if every is None:
+            return []
+        out.append(self.found(kernel, [labels], posterior.relevant(every.x), every.x, LAST))
+        return [one for one in out if one is not None]
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
         """Members with their noise (and, `together`, a common factor of their length scales) chosen again."""
@@ -230,7 +245,7 @@ def tune(
         common = min(shared, key=lambda one: one.cost)
         priors.append(Prior(d, NEAR, common.x[:d]))
         begins.append(tuner.with_noise(tuner.posterior(families[0], few, priors[0]), common.x[:d]))
-    found = tuner.explore(many, begins, priors, seed)
+    found = merged(tuner.explore(many, begins, priors, seed))
     if given is None:
         equal = Found(families[0], begins[0], np.inf, priors[0])
         odd = row_weights(many, equal)  # length scales that no outlier can bend
@@ -240,7 +255,7 @@ def tune(
             odd = row_weights(many, likeliest(robust))
             if odd is not None:
                 robust = tuner.explore(replace(many, w=many.w * odd), [tuner.plain(likeliest(robust))], priors, seed)
-            robust = tuner.settled(robust, many, False)
+            robust = tuner.settled(merged(robust), many, False)
             if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - CLEAR:
                 found = robust
         if 2 * len(many.y) < len(labels.y):
@@ -274,6 +289,27 @@ def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:
             chosen, X = made[id(labels.X)]
             labels = replace(labels.take(chosen), X=X)
         out.append(labels)
+    return out
+
+
+def alike(a: Found, b: Found, within: float) -> bool:
+    """Whether two members of a family are the same kernel and noise, but for such a share of the shortest length scale."""
+    d = a.prior.d
+    reach, other = np.exp(-a.x[:d]), np.exp(-b.x[:d])  # what an input counts for
+    close = np.abs(reach - other).max() <= within * reach.max()
+    return bool(close and np.abs(a.x[d:] - b.x[d:]).max(initial=0.0) <= 5 * within)
+
+
+def merged(found: list[Found]) -> list[Found]:
+    """Members that only their priors tell apart are one, the likeliest of them with the evidence of all: each costs a
+    factorisation, and a descent on all rows."""
+    out: list[Found] = []
+    for one in sorted(found, key=lambda one: one.cost):
+        twin = next((i for i, other in enumerate(out) if other.kernel is one.kernel and alike(other, one, SAME)), None)
+        if twin is None:
+            out.append(one)
+        else:
+            out[twin] = out[twin]._replace(cost=-float(np.logaddexp(-out[twin].cost, -one.cost)))
     return out
 
 

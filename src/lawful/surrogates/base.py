@@ -107,6 +107,7 @@ class Surrogate(Savable, BaseEstimator):
     loo = False  # whether leave-one-out needs no refitting
     raw = False  # whether X is taken as the user gave it
     allow_nan: Any = False  # whether X may have gaps
+    _single = False  # whether y was a vector, and predictions are
 
     def fit_tasks(self, tasks: Tasks) -> Self:
         raise NotImplementedError

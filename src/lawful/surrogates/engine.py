@@ -63,7 +63,7 @@ class Engine:
             if not np.isfinite(to_numpy(kernel.diag(centers))).all():
                 raise ValueError(INFINITE.format(kernel=kernel))
         settled = SETTLED if lam is None else float(np.clip(SMALLEST * lam, 1e-10, 1e-2))
-        found = pivots(kernel, centers, settled) if ordered is None else Pivots(np.arange(M), *ordered)
+        found = pivots(kernel, centers, settled, self.where) if ordered is None else Pivots(np.arange(M), *ordered)
         self.centers, self.found = centers[found.order], found
         self.blocks = Blocks(kernel, self.centers, found, self.where)
         if ridge.block_size is None:

@@ -307,7 +307,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
         """(m,) or (m, T); with `return_std` also the standard deviation of a new observation at x (see `std`)."""
         check_is_fitted(self, "lam_")
         X = self._tensor(X, False) if is_torch_array(X) else check_inputs(self, X)
-        columns = self.predict_tasks(X)
+        columns = [found[:, -1:] for found in self.predict_tasks(X)]  # the labels are the last column of their encoding
         mean = columns[0][:, 0] if self._single else array_namespace(X).concat(columns, axis=1)
         if not return_std:
             return mean

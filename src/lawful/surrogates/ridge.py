@@ -377,7 +377,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         if return_std and return_cov:
             raise ValueError("KernelRidge.predict was asked for return_std and return_cov; one of them would do")
         X = check_inputs(self, X)
-        columns = self.predict_tasks(X)
+        columns = [found[:, -1:] for found in self.predict_tasks(X)]  # the labels are the last column of their encoding
         mean = columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
         if not (return_std or return_cov):
             return mean
