@@ -222,7 +222,8 @@ class FrequentPairRidge(Surrogate):
         left, right = np.ascontiguousarray(pairs.T)
         f = [scorer.left @ scorer.right[side].T + scorer.bias[scorer.kind][:, side] for side in (left, right)]
         out = np.empty((len(Z), len(pairs)))
-        listed_scores(left, right, f[0], f[1], Z, *self.table(), out)
+        start, partner, sizes, coef, rate, by_count = self.table()
+        listed_scores(left, right, f[0], f[1], Z, start, partner, sizes, coef, rate, by_count, out)
         return out
 
     def predict_tasks(self, X: Any) -> list[np.ndarray]:
@@ -283,13 +284,15 @@ class CandidateObjective:
 
     def skews(self, threads: Threads) -> Iterator[tuple[Sequence[int], Callable[[int], np.ndarray]]]:
         """One block of all queries, and S(x_i) in a buffer of the calling thread, which its next call overwrites."""
-        table, buffers = self.model.table(), threading.local()
+        start, partner, sizes, coef, rate, by_count = self.model.table()
+        buffers = threading.local()
 
         def skew(i: int) -> np.ndarray:
             items = self.candidates(i)
             if not hasattr(buffers, "S") or len(buffers.S) != len(items):
                 buffers.S = np.empty((len(items), len(items)))
-            candidate_skew(items, self.scorer.of(i, items), self.Z[i], *table, buffers.S)
+            f = self.scorer.of(i, items)
+            candidate_skew(items, f, self.Z[i], start, partner, sizes, coef, rate, by_count, buffers.S)
             return buffers.S
 
         yield range(len(self)), skew
