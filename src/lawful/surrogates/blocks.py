@@ -61,10 +61,10 @@ def pivots(kernel: Kernel, centers: np.ndarray, settled: float = SETTLED, where:
     """
     C = np.asarray(centers, dtype=float) if where is None else where.array(centers, True)
     xp, M = array_namespace(C), len(centers)
-    options = {"dtype": C.dtype, "device": device_of(C)}
-    left, K = xp.asarray(kernel.diag(C), dtype=C.dtype, copy=True), xp.asarray(kernel(C, C), dtype=C.dtype)
+    left, K = 1.0 * kernel.diag(C), kernel(C, C)
     first, most = float(xp.max(left)) if M else 0.0, int(MOST_PIVOTS * M)
-    rows, free = xp.zeros((most, M), **options), xp.ones(M, **options)  # L'; what is not chosen yet
+    rows = xp.zeros((most, M), dtype=C.dtype, device=device_of(C))  # L'
+    free = xp.ones(M, dtype=C.dtype, device=device_of(C))  # 0 for those that are chosen
     chosen: list[int] = []
     top = first
     while len(chosen) < most and top > settled * first:
