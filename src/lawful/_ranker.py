@@ -18,6 +18,8 @@ from lawful.tasks import check_inputs
 
 __all__ = ["Ranker", "check_items", "new_queries", "training_queries", "training_ratings"]
 
+AT_ONCE = 2**25  # places in orders that `recommend` holds
+
 
 class Ranker:
     """A mixin. Subclasses offer `predict(X, ratings)` and `_best(X, ratings, items)`, the candidates of each query in order."""
@@ -34,17 +36,25 @@ class Ranker:
         """(m, k) the best items for each query, best first; -1 where fewer than k are left.
 
         exclude: (m, D) ratings of items not to be recommended (every rating counts, whatever its value), or booleans.
-        items: candidates, item numbers; None: all.
+        items: candidates, item numbers, for all queries or a row for each, padded by -1; None: all.
         """
         name = type(self).__name__
         if not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"{name}: k={k!r} items cannot be recommended; k must be 1 or more")
-        best = self._best(X, ratings, items)
-        out = np.full((len(best), k), -1, dtype=np.int64)
-        gone = None if exclude is None else seen_items(exclude, (len(best), self.n_items_))
-        for i, row in enumerate(best):
-            left = row if gone is None else row[~np.isin(row, gone[i])]
-            out[i, : min(k, len(left))] = left[:k]
+        check_is_fitted(self, "n_items_")
+        parts = [X, None if ratings is None else as_ratings(ratings, self.n_items_), items]
+        parts[2] = None if items is None or np.ndim(items) == 1 else np.asarray(items)
+        m = max((part.shape[0] if hasattr(part, "shape") else len(part) for part in parts if part is not None), default=0)
+        gone = None if exclude is None else seen_items(exclude, (m, self.n_items_))
+        out = np.full((m, k), -1, dtype=np.int64)
+        step = max(AT_ONCE // self.n_items_, 1)
+        for start in range(0, max(m, 1), step):
+            rows = slice(start, min(start + step, m))
+            some = parts if m <= step else [None if part is None else part[rows] for part in parts]
+            best = self._best(some[0], some[1], items if parts[2] is None else some[2])
+            for i, row in enumerate(best, start):
+                left = row[row >= 0] if gone is None else row[(row >= 0) & ~np.isin(row, gone[i])]
+                out[i, : min(k, len(left))] = left[:k]
         return out
 
     def score(self, X: Any, R: Any, ratings: Any = None) -> float:
@@ -110,14 +120,26 @@ def new_queries(estimator: Any, X: Any, ratings: Any) -> tuple[np.ndarray | None
     return X, profile, count_queries(name, X, profile)
 
 
-def check_items(items: Any, n_items: int) -> np.ndarray:
-    """Candidates, sorted, each once."""
+def check_items(items: Any, n_items: int, m: int | None = None) -> np.ndarray:
+    """Candidates, sorted, each once: (d,) for all queries, or (m, c), a row for each, with -1 after the last."""
     chosen = np.asarray(items)
-    if chosen.ndim != 1 or chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
-        raise ValueError(f"items have shape {chosen.shape} and type {chosen.dtype}; give a list of item numbers")
-    if chosen.min() < 0 or chosen.max() >= n_items:
+    whole = chosen.size > 0 and np.issubdtype(chosen.dtype, np.integer)
+    if not whole or not (chosen.ndim == 1 or (chosen.ndim == 2 and m is not None and len(chosen) == m)):
+        raise ValueError(
+            f"items have shape {chosen.shape} and type {chosen.dtype}; give a list of item numbers, or a row of them for each "
+            "query, padded by -1"
+        )
+    if chosen.min() < (0 if chosen.ndim == 1 else -1) or chosen.max() >= n_items:
         raise ValueError(f"items name numbers outside 0 .. {n_items - 1}; give some of these")
-    return np.unique(chosen).astype(np.int64)
+    if chosen.ndim == 1:
+        return np.unique(chosen).astype(np.int64)
+    none = np.iinfo(np.int64).max
+    ordered = np.sort(np.where(chosen < 0, none, chosen.astype(np.int64)), axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = none
+    ordered.sort(axis=1)
+    if (ordered[:, 0] == none).any():
+        raise ValueError(f"items name no candidate for query {int(np.argmax(ordered[:, 0] == none))}; give one at least")
+    return np.where(ordered == none, -1, ordered)
 
 
 def seen_items(exclude: Any, shape: tuple[int, int]) -> list[np.ndarray]:

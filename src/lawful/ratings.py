@@ -22,6 +22,7 @@ __all__ = [
     "as_ratings",
     "centred",
     "centred_squares",
+    "centred_squares_at",
     "check_n_items",
     "check_training",
     "count_queries",
@@ -140,7 +141,11 @@ def split_profiles(R: Any, fraction: float = 0.5, random_state: Any = 0) -> tupl
 
 def centred_squares(R: sparse.csr_array, scores: np.ndarray) -> float:
     """Mean squared error of the ratings around the mean of each user."""
-    users = users_of(R)
-    error = R.data - scores[users, R.indices]
+    return centred_squares_at(R, scores[users_of(R), R.indices])
+
+
+def centred_squares_at(R: sparse.csr_array, predicted: np.ndarray) -> float:
+    """The same for predictions of the stored ratings alone."""
+    users, error = users_of(R), R.data - predicted
     count = np.maximum(np.diff(R.indptr), 1)
     return float(np.mean((error - (np.bincount(users, error, R.shape[0]) / count)[users]) ** 2))

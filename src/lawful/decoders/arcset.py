@@ -30,7 +30,7 @@ PROVE = 30  # items up to which the decoder proves its answer, unless it is told
 class RankingDecoding:
     """One entry per query: a consistent order and what is known about it.
 
-    order      (m, d) item numbers, best first
+    order      (m, d) item numbers, best first; -1 after the last where queries have candidates of their own
     positions  (m, D) place of each item, 0 = best; -1 for items that were not candidates
     value      (m,)   sum of |S_pq(x)| over the pairs that the order respects
     objective  (m,)   sum of |S_pq(x)| over the pairs that it violates: what was minimised
@@ -62,9 +62,9 @@ class RankingDecoding:
             import pandas as pd
         except ImportError as error:
             raise ImportError("RankingDecoding.to_frame needs pandas: pip install 'lawful[frame]'") from error
-        best = self.order[:, :k]
+        best: Any = self.order[:, :k]
         if self.names is not None:
-            best = np.asarray(self.names, dtype=object)[best]
+            best = np.where(best < 0, None, np.asarray(self.names, dtype=object)[best])
         frame = pd.DataFrame(best, columns=[f"best{j + 1}" for j in range(best.shape[1])])
         for field in ("value", "objective", "bound", "gap", "status"):
             frame[field] = getattr(self, field)
@@ -135,12 +135,22 @@ class ArcSet(Decoder):
         self.verbose = verbose
 
     def orders(self, F: Any, C: Any, *, bound: bool = True) -> RankingDecoding:
-        """An order of the candidates `F.items` for every query, over the items of the set C; F offers `threads` and `skews`."""
+        """An order of the candidates `F.items` for every query, over the items of the set C; F offers `threads` and `skews`.
+
+        Where queries have candidates of their own, `F.items` is (m, c), padded by -1, and so is the order. What F says follows
+        the candidates of a query in any case, `F.tail(i)`, comes after them.
+        """
         found = self._each(F, bound)
         m, items = len(found), F.items
-        best = items[np.array([d.order for d in found], dtype=np.int64).reshape(m, len(items))]
         positions = np.full((m, C.n_items_), -1, dtype=np.int64)
-        np.put_along_axis(positions, best, np.broadcast_to(np.arange(len(items)), best.shape), axis=1)
+        if items.ndim == 1:
+            best = items[np.array([d.order for d in found], dtype=np.int64).reshape(m, len(items))]
+            np.put_along_axis(positions, best, np.broadcast_to(np.arange(len(items)), best.shape), axis=1)
+        else:
+            rows = [np.concatenate([F.candidates(i)[d.order], F.tail(i)]) for i, d in enumerate(found)]
+            best = np.full((m, max((len(row) for row in rows), default=0)), -1, dtype=np.int64)
+            for i, row in enumerate(rows):
+                best[i, : len(row)], positions[i, row] = row, np.arange(len(row))
         fields = ("value", "objective", "bound", "gap")
         numbers: Any = {field: np.array([getattr(d, field) for d in found], dtype=float) for field in fields}
         status = np.array([d.status for d in found], dtype=str)
@@ -168,7 +178,7 @@ class ArcSet(Decoder):
     def _each(self, F: Any, bound: bool) -> list[Any]:
         """An `Ordering` for every row of F."""
         solve = self.solver(len(F), bound)
-        found: list[Any] = []
+        found: list[Any] = [None] * len(F)
         with tqdm(total=len(F), desc="decode", disable=not self.verbose) as bar, F.threads() as threads:
             for rows, skew in F.skews(threads):
 
@@ -177,7 +187,8 @@ class ArcSet(Decoder):
                     bar.update()
                     return one
 
-                found += threads.map(work, rows)
+                for i, one in zip(rows, threads.map(work, rows)):
+                    found[i] = one
         return found
 
     def solver(self, m: int, bound: bool) -> Callable[[int, np.ndarray], Any]:

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._checks import count
+from lawful._checks import choice, count
+from lawful._memory import in_words
 from lawful._ranker import Ranker, check_items, item_names, new_queries, training_queries
 from lawful.decoders import ArcSet
 from lawful.decoders.arcset import RankingDecoding
@@ -16,7 +17,7 @@ from lawful.decoders.orders import METHODS
 from lawful.estimators.base import LawfulEstimator
 from lawful.kernels import Precomputed
 from lawful.sets import Rankings
-from lawful.surrogates.pairs import PairObjective, PairTasks, PairwiseRidge
+from lawful.surrogates.pairs import FrequentPairRidge, PairTasks, PairwiseRidge
 
 __all__ = ["ConstrainedRanker"]
 
@@ -34,7 +35,8 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
     and its predecessor, the vector-valued one in which missing comparisons count as ties: the same with missing="zero".
 
     It is made of a surrogate (`PairwiseRidge`, with the parameters from `prior` to `pair_weight`), a set (`Rankings`) and a
-    decoder (`ArcSet`).
+    decoder (`ArcSet`). Where a matrix between all queries, or all items, would not fit into `max_memory`, the surrogate is
+    `FrequentPairRidge`: memory and time are then linear in the ratings. `surrogate_choice_` says which, and why.
 
     Parameters
     ----------
@@ -44,13 +46,18 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         On the queries' features. None: linear, columns scaled so that k(x, x) is 1 on average.
     constant : bool
         Add 1 to the kernel, so that "everyone prefers p to q" can be learned.
-    similarity : float
-        Weight of the kernel between the ratings of two queries; 0: only X counts.
-    ridge, lam, kappa : "kappa": the ridge of a pair is kappa; "auto" is 100, or with similarity=0 the best of a grid by
+    similarity : float or "auto"
+        Weight of the kernel between the ratings of two queries; 0: only X counts. "auto": 30 for queries that have rated
+        something; those that have not are served by a fit of their own (`surrogate_.cold_`), without the similarity and with
+        the prior and kappa that leave-one-out finds best. (Not where `prior` is an object of yours, or X is None.)
+    ridge, lam, kappa : "kappa": the ridge of a pair is kappa; "auto" is 100, or without the similarity the best of a grid by
         leave-one-out on a sample of pairs. "n_lambda": it is lam times the number of its queries
     targets : "scaled" (differences of ratings, over the query's spread), "difference" or "sign"
     missing : "skip": a pair is learned from the queries that rated both; "zero": an unseen comparison is a tie
     pair_weight : "counts": S_pq is multiplied by 1 + the number of queries that rated both; None: it is not
+    pairs : "auto", "all" or "frequent"
+        Which pairs have a task: all that anyone compared (`PairwiseRidge`), or those that many did, beside the factor prior for
+        the others (`FrequentPairRidge`: ratings, a linear kernel, no similarity). "auto" goes by size.
     decoder : "insertion", "eades", "borda", "exact", a function S (D, D) -> items in order, or an `ArcSet`, which then has the
         parameters `sweeps`, `time_limit`, `random_state` and `verbose` of its own
     sweeps : int
@@ -58,7 +65,8 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
     time_limit : float or None
         Seconds per query for "insertion" (which then searches on) and "exact".
     max_memory : float
-        Bytes for the coefficients; beyond, they are computed again in blocks when queries are scored.
+        Bytes for the coefficients; beyond, they are computed again in blocks when queries are scored. Also what the matrices
+        between queries and between items may take before pairs="auto" means "frequent".
     random_state : of a search with a time limit
     n_jobs : int or None
         Threads; None or -1 means all cores.
@@ -67,7 +75,8 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
 
     Attributes
     ----------
-    surrogate_, constraint_ : the fitted `PairwiseRidge`, the set of `Rankings`
+    surrogate_, constraint_ : the fitted surrogate, the set of `Rankings`
+    surrogate_choice_ : which surrogate that is, and why
     n_items_, item_names_, n_tasks_ (pairs compared at least once), n_unobserved_ (pairs never compared), n_features_in_
 
     Examples
@@ -91,13 +100,14 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         *,
         kernel: Any = None,
         constant: bool = True,
-        similarity: float = 30.0,
+        similarity: Any = "auto",
         ridge: str = "kappa",
         lam: float = 1.0,
         kappa: Any = "auto",
         targets: str = "scaled",
         missing: str = "skip",
         pair_weight: str | None = "counts",
+        pairs: str = "auto",
         decoder: Any = "insertion",
         sweeps: int = 3,
         time_limit: float | None = None,
@@ -116,6 +126,7 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         self.targets = targets
         self.missing = missing
         self.pair_weight = pair_weight
+        self.pairs = pairs
         self.decoder = decoder
         self.sweeps = sweeps
         self.time_limit = time_limit
@@ -142,7 +153,8 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         X = training_queries(self, X)
         tasks = PairTasks.read(X, R, comparisons, n_items)
         self.constraint_ = Rankings().of_items(tasks.n_items)
-        self.surrogate_ = self._surrogate().fit_tasks(tasks)
+        surrogate, self.surrogate_choice_ = self._chosen(tasks)
+        self.surrogate_ = surrogate.fit_tasks(tasks)
         self.n_items_, self.item_names_ = tasks.n_items, item_names(R)
         self.n_tasks_, self.n_unobserved_ = self.surrogate_.n_tasks_, self.surrogate_.n_unobserved_
         self._first = None if X is None else X[:1].copy()  # the example of a saved model
@@ -152,8 +164,35 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         F = self.surrogate_.objective(inputs)  # checked inputs: names were for the user
         return self._decoder().orders(F, self.constraint_, bound=False).positions.ravel()
 
-    def _surrogate(self) -> PairwiseRidge:
-        return PairwiseRidge(**{name: getattr(self, name) for name in PairwiseRidge().get_params(deep=False)})
+    def _chosen(self, tasks: PairTasks) -> tuple[Any, str]:
+        """An unfitted surrogate, and why it is that one."""
+        choice(self, "pairs", ("auto", "all", "frequent"))
+        n, D = tasks.n_queries, tasks.n_items
+        needed = 8.0 * n**2 + 4.0 * D**2
+        missed = [name for name, fine in self._frequent_can(tasks).items() if not fine]
+        size = f"matrices of {n} queries and {D} items take {in_words(needed)} (max_memory: {in_words(self.max_memory)})"
+        if self.pairs == "all" or (self.pairs == "auto" and (needed <= self.max_memory or missed)):
+            return self._with_parameters(PairwiseRidge), f"PairwiseRidge: {'given' if self.pairs == 'all' else size}"
+        if missed:
+            raise ValueError(
+                f"ConstrainedRanker: pairs='frequent' cannot do with this {', '.join(missed)}; leave the default, or take "
+                "pairs='all'"
+            )
+        return self._with_parameters(FrequentPairRidge), f"FrequentPairRidge: {'given' if self.pairs == 'frequent' else size}"
+
+    def _frequent_can(self, tasks: PairTasks) -> dict[str, bool]:
+        """Whether `FrequentPairRidge` has what each of these parameters asks for."""
+        return {
+            "kernel": self.kernel is None,
+            "prior": self.prior is None or (isinstance(self.prior, str) and self.prior == "factors"),
+            "similarity": isinstance(self.similarity, str) or self.similarity == 0,
+            "missing": self.missing == "skip",
+            "comparisons": tasks.comparisons is None,
+        }
+
+    def _with_parameters(self, kind: Any) -> Any:
+        mine = self.get_params(deep=False)
+        return kind(**{name: mine[name] for name in kind().get_params(deep=False) if name in mine and name != "random_state"})
 
     def _decoder(self) -> ArcSet:
         if isinstance(self.decoder, ArcSet):
@@ -182,17 +221,18 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         """Orders with a certificate per query: order, positions, value, objective, bound, gap, status.
 
         ratings  (m, D) what the new queries have already rated, if anything: used by the prior and the similarity
-        items    candidates, item numbers; the others are left out of the order. None: all
+        items    candidates, item numbers; the others are left out of the order. (m, c): a row for each query, padded by -1.
+                 None: all
         bound    whether to compute the lower bound (else 0)
         """
         F = self.objective(X, ratings, items=items)
         return replace(self._decoder().orders(F, self.constraint_, bound=bound), names=self.item_names_)
 
-    def objective(self, X: Any, ratings: Any = None, *, items: Any = None) -> PairObjective:  # type: ignore[override]
+    def objective(self, X: Any, ratings: Any = None, *, items: Any = None) -> Any:  # type: ignore[override]
         """What the decoder minimises, for every query (for a look inside; `decode` does the work)."""
         check_is_fitted(self, "surrogate_")
-        X, ratings, _ = new_queries(self, X, ratings)
-        return self.surrogate_.objective(X, ratings, None if items is None else check_items(items, self.n_items_))
+        X, ratings, m = new_queries(self, X, ratings)
+        return self.surrogate_.objective(X, ratings, None if items is None else check_items(items, self.n_items_, m))
 
     def predict(self, X: Any, ratings: Any = None) -> np.ndarray:  # type: ignore[override]
         """(m, D) rank positions, 0 = best: a total order for every query."""

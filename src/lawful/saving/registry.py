@@ -34,9 +34,11 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     # the parts of a fitted ranker
     "lawful.surrogates.pairs.factorisation": ("AveragedFactorization", "ItemBias", "MatrixFactorization", "Popularity"),
-    "lawful.surrogates.pairs.priors": ("AttributeRidge", "FactorPrior"),
+    "lawful.surrogates.pairs.priors": ("AttributeRidge", "ColdPrior", "FactorPrior"),
     "lawful.surrogates.pairs.query_kernel": ("QueryKernel", "Standardized"),
     "lawful.surrogates.pairs._table": ("PairTable",),
+    "lawful.surrogates.pairs.large": ("FrequentPairRidge",),
+    "lawful.surrogates.pairs.wide_factors": ("WideFactorization", "WideFactors"),
 }
 HOME = {name: home for home, names in HOMES.items() for name in names}
 

@@ -1,4 +1,7 @@
-"""Kernels of alternating least squares on plain arrays. They hold no lock, so several models fit on threads at once."""
+"""Kernels of alternating least squares on plain arrays. They hold no lock, so several models fit on threads at once.
+
+Rows that follow each other with the same columns (complete tables have no others) share one matrix and its factorisation.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,54 @@ from numba import njit
 FAST = {"reassoc", "contract", "nsz"}  # sums may be reordered; NaN and infinity keep their meaning
 
 
+@njit(cache=True, nogil=True)
+def same(a, b):
+    """Whether two rows have the same columns."""
+    e = 0
+    while e < min(a.size, b.size) and a[e] == b[e]:
+        e += 1
+    return e == a.size and e == b.size
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
-def normal_equations(columns, targets, F, ridge, power, damping, A, b):
-    """A = Z'Z + ridge (lower half), b = Z'y, for the rows z = (F[column], 1) of one user (or item) with n entries.
+def normal_matrix(columns, F, ridge, power, damping, A):
+    """A = Z'Z + ridge (lower half) for the rows z = (F[column], 1) of one user (or item) with n entries.
 
     The ridge is ridge[c] n^power[c] on column c of F and `damping` on the constant.
     """
     k, n = F.shape[1], columns.size
     A[:, :] = 0.0
-    b[:] = 0.0
-    for e in range(n):
-        f = F[columns[e]]
-        y = targets[e]
+    e = 0
+    while e + 4 <= n:  # four at a time: a quarter of the trips of A through memory
+        f0, f1, f2, f3 = F[columns[e]], F[columns[e + 1]], F[columns[e + 2]], F[columns[e + 3]]
         for a in range(k):
-            fa = f[a]
-            b[a] += fa * y
+            a0, a1, a2, a3 = f0[a], f1[a], f2[a], f3[a]
             for c in range(a + 1):
-                A[a, c] += fa * f[c]
-            A[k, a] += fa
-        b[k] += y
+                A[a, c] += a0 * f0[c] + a1 * f1[c] + a2 * f2[c] + a3 * f3[c]
+            A[k, a] += a0 + a1 + a2 + a3
+        e += 4
+    for rest in range(e, n):
+        f = F[columns[rest]]
+        for a in range(k):
+            for c in range(a + 1):
+                A[a, c] += f[a] * f[c]
+            A[k, a] += f[a]
     for a in range(k):
         A[a, a] += ridge[a] * n ** power[a]
     A[k, k] += n + damping
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def right_side(columns, targets, F, b):
+    """b = Z'y for the same rows."""
+    k = F.shape[1]
+    b[:] = 0.0
+    for e in range(columns.size):
+        f = F[columns[e]]
+        y = targets[e]
+        for a in range(k):
+            b[a] += f[a] * y
+        b[k] += y
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -75,14 +104,18 @@ def half_step(indptr, indices, y, F, ridge, power, damping, out, bias):
     """
     k = F.shape[1]
     A, b = np.empty((k + 1, k + 1)), np.empty(k + 1)
+    factored = indices[:0]  # the columns whose factorisation A holds
     for u in range(indptr.size - 1):
         lo, hi = indptr[u], indptr[u + 1]
         if lo == hi:
             out[u] = 0.0
             bias[u] = 0.0
             continue
-        normal_equations(indices[lo:hi], y[lo:hi], F, ridge, power, damping, A, b)
-        cholesky(A)
+        right_side(indices[lo:hi], y[lo:hi], F, b)
+        if not same(factored, indices[lo:hi]):
+            normal_matrix(indices[lo:hi], F, ridge, power, damping, A)
+            cholesky(A)
+            factored = indices[lo:hi]
         forward(A, b)
         backward(A, b)
         out[u] = b[:k]
@@ -90,30 +123,46 @@ def half_step(indptr, indices, y, F, ridge, power, damping, out, bias):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def leave_one_out(indptr, indices, y, Q, ridge, power, damping, out):
-    """out[e] = q_i . p_u(-i) for every entry e = (u, i): the fold-in of u without that entry.
+def leave_one_out(indptr, indices, y, Q, ridge, power, damping, whole, out):
+    """out[e] = q_i . p_u(-i) for every entry e = (u, i): the fold-in of u without that entry; `whole` adds its constant.
 
     With G = (Z'Z + ridge)^-1, w = G Z'y and h = z'Gz, the solution without the row z is w - G z (y - z'w) / (1 - h). The
     ridge stays that of all the user's ratings; it depends on how many they are, not on their values.
     """
     k = Q.shape[1]
     A, w, g = np.empty((k + 1, k + 1)), np.empty(k + 1), np.empty(k + 1)
+    factored = indices[:0]
+    longest = 0
+    for u in range(indptr.size - 1):
+        longest = max(longest, indptr[u + 1] - indptr[u])
+    gain, hat = np.empty(longest), np.empty(longest)  # q'Gz and z'Gz of the entries of the row that is factored
     for u in range(indptr.size - 1):
         lo, hi = indptr[u], indptr[u + 1]
         if lo == hi:
             continue
-        normal_equations(indices[lo:hi], y[lo:hi], Q, ridge, power, damping, A, w)
-        cholesky(A)
+        right_side(indices[lo:hi], y[lo:hi], Q, w)
+        if not same(factored, indices[lo:hi]):
+            normal_matrix(indices[lo:hi], Q, ridge, power, damping, A)
+            cholesky(A)
+            factored = indices[lo:hi]
+            for e in range(lo, hi):
+                q = Q[indices[e]]
+                g[:k] = q
+                g[k] = 1.0
+                forward(A, g)
+                backward(A, g)
+                s = 0.0
+                for c in range(k):
+                    s += q[c] * g[c]
+                gain[e - lo], hat[e - lo] = s, s + g[k]
         forward(A, w)
         backward(A, w)
         for e in range(lo, hi):
             q = Q[indices[e]]
-            g[:k] = q
-            g[k] = 1.0
-            forward(A, g)
-            backward(A, g)
-            qw, qg = 0.0, 0.0
+            qw = 0.0
             for c in range(k):
                 qw += q[c] * w[c]
-                qg += q[c] * g[c]
-            out[e] = qw - qg * (y[e] - qw - w[k]) / (1.0 - qg - g[k])
+            step = (y[e] - qw - w[k]) / (1.0 - hat[e - lo])
+            out[e] = qw - gain[e - lo] * step
+            if whole:
+                out[e] += w[k] - (hat[e - lo] - gain[e - lo]) * step

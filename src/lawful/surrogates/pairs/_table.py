@@ -6,6 +6,11 @@
 
 Memory grows with the number of observations, sum_t n_t, not with the number of items squared times the number of queries. A
 table that would not fit (`Streamed`) keeps the ratings instead and solves its tasks again, in blocks, whenever they are read.
+
+Tasks on the same queries (all of them, when everyone ranked everything) share one factorisation of K_t + r I. If moreover their
+targets are differences, y_pq = v_p - v_q, so are their duals: the pairs (r, .) of one item r give all others,
+
+    c_pq = c_rq - c_rp        and S_pq(x) is a difference of scores.
 """
 
 from __future__ import annotations
@@ -14,22 +19,26 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
-from lawful._threads import Threads, on_threads
+from lawful._threads import Threads, blas_threads, on_threads
 from lawful.surrogates.pairs.compiled import (
     LANES,
     copy_among,
     count_among,
     find_tasks,
-    fit_rows,
+    index_rows,
+    row_marks,
     row_sizes,
     score_chosen,
     score_lanes,
     score_one,
-    solve_listed,
+    solve_tasks,
 )
 
+NONE = np.empty(0, dtype=bool)
+MANY = 64  # queries of a task from which on it pays to look for others with the same
 BLOCKS = 128  # enough for threads to even out, few enough for their overhead not to matter
 
 
@@ -184,39 +193,40 @@ class Streamed(PairTable):
     def ranges(self) -> list[tuple[int, int]]:
         return cut(self.obs_start, BLOCKS, self.limit)
 
-    def fill(self, rows: tuple[int, int], users: np.ndarray, coef: np.ndarray, shift: int, ridge: np.ndarray) -> None:
-        """Index and solve the tasks of these items. Partners and offsets come out the same every time."""
-        bad = fit_rows(
-            *rows, self.index, self.R.data, self.g, self.sign, self.K, ridge,
-            self.pair_start, self.obs_start, shift, self.partner, self.ptr, users, coef,
+    def fill(self, rows: tuple[int, int], users: np.ndarray, y: np.ndarray, shift: int) -> None:
+        """Index the tasks of these items. Partners and offsets come out the same every time."""
+        index_rows(
+            *rows, self.index, self.R.data, self.g, self.sign,
+            self.pair_start, self.obs_start, shift, self.partner, self.ptr, users, y,
         )  # fmt: skip
-        check_definite(bad)
 
     def block(self, rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
+        shift, users, coef = self._indexed(rows)
+        if self.ridge.size:
+            first, last = self.pair_start[rows[0]], self.pair_start[rows[1]]
+            check_definite(solve_tasks(first, last, self.ptr, users, coef, shift, NONE, self.K, self.ridge))
+        return users, coef, shift
+
+    def _indexed(self, rows: tuple[int, int]) -> tuple[int, np.ndarray, np.ndarray]:
         shift = int(self.obs_start[rows[0]])
         size = int(self.obs_start[rows[1]]) - shift
-        users, coef = np.empty(size, dtype=user_type(self.R.shape[0])), np.empty(size)
-        self.fill(rows, users, coef, shift, self.ridge)
-        return users, coef, shift
+        users, y = np.empty(size, dtype=user_type(self.R.shape[0])), np.empty(size)
+        self.fill(rows, users, y, shift)
+        return shift, users, y
 
     def index_only(self) -> Streamed:
         """Partners and sizes of all tasks, without solving any."""
-        none = np.empty(0)
-
-        def work(rows: tuple[int, int]) -> None:
-            shift = int(self.obs_start[rows[0]])
-            size = int(self.obs_start[rows[1]]) - shift
-            self.fill(rows, np.empty(size, dtype=user_type(self.R.shape[0])), np.empty(size), shift, none)
-
-        on_threads(work, self.ranges(), self.n_threads)
+        on_threads(lambda rows: self._indexed(rows)[0], self.ranges(), self.n_threads)
         return self
 
     def stored(self) -> PairTable:
         """The same with all coefficients in memory."""
         total = int(self.obs_start[-1])
         users, coef = np.empty(total, dtype=user_type(self.R.shape[0])), np.empty(total)
-        on_threads(lambda rows: self.fill(rows, users, coef, 0, self.ridge), self.ranges(), self.n_threads)
-        return PairTable(self.pair_start, self.partner, self.ptr, users, coef)
+        on_threads(lambda rows: self.fill(rows, users, coef, 0), self.ranges(), self.n_threads)
+        table = PairTable(self.pair_start, self.partner, self.ptr, users, coef)
+        solve(table, self.K, self.ridge, self.n_threads, additive=not self.sign)
+        return table
 
     def among(self, items: np.ndarray) -> PairTable:
         mark = sparse.csr_array((np.arange(1, self.R.nnz + 1), self.R.indices, self.R.indptr), shape=self.R.shape)
@@ -234,6 +244,60 @@ def check_definite(bad: int) -> None:
             f"PairwiseRidge: kernel matrices that are not positive definite ({bad}) cannot be solved; "
             "a positive definite kernel or a larger ridge would do"
         )
+
+
+def solve(table: PairTable, K: np.ndarray, ridge: np.ndarray, n_threads: int, additive: bool = False) -> None:
+    """The duals of all tasks in place of their targets; `additive`: these are differences of one number per item."""
+    if not ridge.size:
+        return
+    done = solve_shared(table, K, ridge, n_threads, additive)
+    rows = [(int(table.pair_start[a]), int(table.pair_start[b])) for a, b in table.ranges()]
+    bad = on_threads(lambda r: solve_tasks(r[0], r[1], table.ptr, table.users, table.coef, 0, done, K, ridge), rows, n_threads)
+    check_definite(sum(bad))
+
+
+def solve_shared(table: PairTable, K: np.ndarray, ridge: np.ndarray, n_threads: int, additive: bool) -> np.ndarray:
+    """Solve the large tasks that have the same queries as another one; returns which those are (none: an empty array)."""
+    large = np.flatnonzero(np.diff(table.ptr) >= MANY)
+    marks = np.empty(large.size, dtype=np.uint64)
+    row_marks(table.ptr, table.users, large, marks)
+    done, sizes = NONE, np.diff(table.ptr)
+    for group in groups(marks):
+        tasks = large[group]
+        n = int(sizes[tasks[0]])
+        if not (sizes[tasks] == n).all():
+            continue  # one mark, different queries: each on its own
+        start, whole = table.ptr[tasks], bool((np.diff(tasks) == 1).all())
+        at: Any = slice(start[0], start[0] + n * len(tasks)) if whole else (start[:, None] + np.arange(n)).ravel()
+        users, y = table.users[at].reshape(-1, n), table.coef[at].reshape(-1, n)
+        if not (users == users[0]).all():
+            continue
+        low, high = np.searchsorted(table.pair_start, tasks, side="right") - 1, table.partner[tasks]
+        first = (low == low[0]) & additive
+        star = ~first & ~(np.isin(low, high[first]) & np.isin(high, high[first])) | first  # all but what the first item gives
+        A = K[np.ix_(users[0], users[0])]
+        A[np.diag_indices(n)] += ridge[0] + ridge[1] * n
+        try:
+            with blas_threads(n_threads):
+                factor = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+                y[star] = scipy.linalg.cho_solve(factor, y[star].T, check_finite=False).T
+        except np.linalg.LinAlgError:
+            check_definite(1)
+        task_of = np.zeros(table.n_items, dtype=np.int64)
+        task_of[high[first]] = np.flatnonzero(first)
+        for t in np.flatnonzero(~star):
+            np.subtract(y[task_of[high[t]]], y[task_of[low[t]]], out=y[t])
+        table.coef[at] = y.ravel()
+        done = np.zeros(table.n_tasks, dtype=bool) if not done.size else done
+        done[tasks] = True
+    return done
+
+
+def groups(marks: np.ndarray) -> list[np.ndarray]:
+    """The positions of every number that occurs more than once."""
+    order = np.argsort(marks, kind="stable")
+    edges = np.flatnonzero(np.diff(marks[order])) + 1
+    return [group for group in np.split(order, edges) if len(group) > 1]
 
 
 def table_of_ratings(
@@ -265,8 +329,5 @@ def table_of_comparisons(
         users[order].astype(user_type(n)),
         y[order].astype(float),
     )
-    if ridge.size:
-        rows = [(int(table.pair_start[a]), int(table.pair_start[b])) for a, b in table.ranges()]
-        bad = on_threads(lambda r: solve_listed(r[0], r[1], table.ptr, table.users, table.coef, K, ridge), rows, n_threads)
-        check_definite(sum(bad))
+    solve(table, K, ridge, n_threads)
     return table

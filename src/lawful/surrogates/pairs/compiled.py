@@ -189,10 +189,10 @@ def solve_task(K, users, y, ridge, scratch):
 
 
 @njit(nogil=True, cache=True)
-def fit_rows(first, last, index, a, g, sign, K, ridge, pair_start, obs_start, shift, partner, ptr, users, coef):
-    """Index and, unless `ridge` is empty, solve all tasks (p, .), first <= p < last.
+def index_rows(first, last, index, a, g, sign, pair_start, obs_start, shift, partner, ptr, users, y):
+    """Index all tasks (p, .), first <= p < last: partners, offsets, queries and targets.
 
-    `users` and `coef` start at observation `shift`. Returns how many matrices were not positive definite.
+    `users` and `y` start at observation `shift`.
     """
     col_ptr = index[1]
     count = np.zeros(col_ptr.size - 1, dtype=np.int64)
@@ -200,35 +200,55 @@ def fit_rows(first, last, index, a, g, sign, K, ridge, pair_start, obs_start, sh
     for p in range(first, last):
         largest = max(largest, col_ptr[p + 1] - col_ptr[p])
     bucket = np.empty(largest + 2, dtype=np.int64)
-    scratch = np.empty(largest * (largest + 8))
-    bad = 0
     for p in range(first, last):
         t0, t1, o0, o1 = pair_start[p], pair_start[p + 1], obs_start[p], obs_start[p + 1]
-        here, y = users[o0 - shift : o1 - shift], coef[o0 - shift : o1 - shift]
-        index_row(p, index, a, g, sign, count, bucket, o0, partner[t0:t1], ptr[t0:t1], here, y)
-        if ridge.size:
-            for t in range(t0, t1):
-                lo = ptr[t] - o0
-                # the next row may not have been written yet by its own thread
-                hi = ptr[t + 1] - o0 if t + 1 < t1 else o1 - o0
-                if not solve_task(K, here[lo:hi], y[lo:hi], ridge[0] + ridge[1] * (hi - lo), scratch):
-                    bad += 1
+        here, targets = users[o0 - shift : o1 - shift], y[o0 - shift : o1 - shift]
+        index_row(p, index, a, g, sign, count, bucket, o0, partner[t0:t1], ptr[t0:t1], here, targets)
+
+
+@njit(nogil=True, cache=True)
+def solve_tasks(first, last, ptr, users, coef, shift, done, K, ridge):
+    """Duals of the tasks first..last-1 in place of their targets, but for those that are `done` (none if it is empty).
+
+    `users` and `coef` start at observation `shift`. Returns how many matrices were not positive definite.
+    """
+    largest = 0
+    for t in range(first, last):
+        if not (done.size and done[t]):
+            largest = max(largest, ptr[t + 1] - ptr[t])
+    scratch = np.empty(largest * (largest + 8))
+    bad = 0
+    for t in range(first, last):
+        if done.size and done[t]:
+            continue
+        lo, hi = ptr[t] - shift, ptr[t + 1] - shift
+        if not solve_task(K, users[lo:hi], coef[lo:hi], ridge[0] + ridge[1] * (hi - lo), scratch):
+            bad += 1
     return bad
 
 
 @njit(nogil=True, cache=True)
-def solve_listed(first, last, ptr, users, coef, K, ridge):
-    """Duals of the tasks first..last-1 in place of their targets, for tasks that were listed one by one."""
-    largest = 0
-    for t in range(first, last):
-        largest = max(largest, ptr[t + 1] - ptr[t])
-    scratch = np.empty(largest * (largest + 8))
-    bad = 0
-    for t in range(first, last):
-        lo, hi = ptr[t], ptr[t + 1]
-        if not solve_task(K, users[lo:hi], coef[lo:hi], ridge[0] + ridge[1] * (hi - lo), scratch):
-            bad += 1
-    return bad
+def pair_losses(indptr, r, f, lost, total):
+    """For every query: the weight |r_p - r_q| of the pairs that f puts the wrong way round (a tie counts half), and of all."""
+    for u in range(indptr.size - 1):
+        for i in range(indptr[u], indptr[u + 1]):
+            for j in range(i):
+                y, s = r[i] - r[j], f[i] - f[j]
+                total[u] += abs(y)
+                if y * s < 0:
+                    lost[u] += abs(y)
+                elif s == 0:
+                    lost[u] += abs(y) / 2
+
+
+@njit(nogil=True, cache=True)
+def row_marks(ptr, users, tasks, out):
+    """out[i] = a number that tasks on the same queries share (and hardly any others): FNV-1a."""
+    for i in range(tasks.size):
+        h = U(14695981039346656037)
+        for j in range(ptr[tasks[i]], ptr[tasks[i] + 1]):
+            h = (h ^ U(users[j])) * U(1099511628211)
+        out[i] = h
 
 
 @njit(nogil=True, cache=True, fastmath=REASSOCIATE)

@@ -207,7 +207,7 @@ class MatrixFactorization(FactorizationParameters):
         check_is_fitted(self)
         R = as_ratings(R, len(self.item_bias_))
         out = np.zeros(R.nnz)
-        leave_one_out(R.indptr, R.indices, self._residuals(R), self.item_factors_, *self._ridge(), out)
+        leave_one_out(R.indptr, R.indices, self._residuals(R), self.item_factors_, *self._ridge(), False, out)
         return with_data(R, self.mean_ + self.item_bias_[R.indices] + out)
 
 

@@ -17,7 +17,7 @@ from lawful._threads import Threads
 from lawful.surrogates.pairs._table import PairTable
 from lawful.surrogates.pairs.compiled import LANES, TILE, assemble
 
-__all__ = ["PairObjective"]
+__all__ = ["EachObjective", "MixedObjective", "PairObjective"]
 
 BATCH = 2 * LANES  # queries whose scores are held at once
 SCORE_BYTES = 2**28  # above this only one group of lanes is held
@@ -100,3 +100,58 @@ class PairObjective:
         if self.table.streamed:
             size = max(size, int(self.memory / (8 * max(n_tasks, 1))) // LANES * LANES)
         return size
+
+
+class MixedObjective:
+    """F of queries that different fits speak for: parts (which queries, as booleans; their objective), over the same items."""
+
+    def __init__(self, parts: Sequence[tuple[np.ndarray, PairObjective]]) -> None:
+        self.parts = [(np.flatnonzero(rows), F) for rows, F in parts]
+        first = self.parts[0][1]
+        self.items, self.n_items = first.items, first.n_items
+        self.shape = sum(len(F) for _, F in self.parts), first.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def threads(self) -> Threads:
+        return Threads(max(F.n_threads for _, F in self.parts))
+
+    def skews(self, threads: Threads) -> Iterator[Block]:
+        """As those of the parts, under the numbers that their queries have here."""
+        for numbers, F in self.parts:
+            place = {int(i): j for j, i in enumerate(numbers)}
+            for rows, skew in F.skews(threads):
+                yield numbers[list(rows)], lambda i, skew=skew, place=place: skew(place[int(i)])  # type: ignore[misc]
+
+
+class EachObjective:
+    """F over candidates of each query, (m, c) sorted and padded by -1, from an objective over all that are any query's."""
+
+    def __init__(self, F: PairObjective | MixedObjective, items: np.ndarray) -> None:
+        self.whole, self.items = F, items
+        self.n_items = items.shape[1]
+        self.shape = len(F), self.n_items * (self.n_items - 1) // 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def candidates(self, i: int) -> np.ndarray:
+        """The candidates of query i."""
+        return self.items[i][self.items[i] >= 0]
+
+    def tail(self, i: int) -> np.ndarray:
+        """None: what is no candidate has no place."""
+        return np.empty(0, dtype=np.int64)
+
+    def threads(self) -> Threads:
+        return self.whole.threads()
+
+    def skews(self, threads: Threads) -> Iterator[Block]:
+        for rows, skew in self.whole.skews(threads):
+
+            def part(i: int, skew: Callable[[int], np.ndarray] = skew) -> np.ndarray:
+                at = np.searchsorted(self.whole.items, self.candidates(i))
+                return np.ascontiguousarray(skew(i)[np.ix_(at, at)])
+
+            yield rows, part

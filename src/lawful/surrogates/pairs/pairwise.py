@@ -12,6 +12,13 @@ by the chance that both items are rated: `pair_weight="counts"` multiplies S_pq 
 
 With missing="zero" an unseen comparison counts as a tie: the vector-valued case, one alpha(x) = (K + r I)^{-1} k(x) from all
 queries and S_pq(x) = sum_u alpha_u(x) y_t,u. Of a pair that nobody compared S says what the prior says, 0 without one.
+
+A new query that has rated nothing (a cold start) is another problem: what the training queries' ratings explain of their own
+comparisons, through the similarity or a factor prior, says nothing of it, and coefficients fitted to what these leave are wrong
+for it. With similarity="auto" such queries have a fit of their own where the training queries rated most items (complete
+rankings), `cold_`: without the similarity, its prior (that of the factors for such queries, item bias, none) the one of least rank
+loss, leaving one query out, which is honest there. Where queries rated few items, what their own ratings explain is little, and the
+fit with the similarity was the better one for new queries too (MovieLens).
 """
 
 from __future__ import annotations
@@ -31,19 +38,27 @@ from lawful.surrogates.base import Surrogate
 from lawful.surrogates.pairs._table import PairTable, check_definite, table_of_comparisons, table_of_ratings
 from lawful.surrogates.pairs._targets import (
     FIXED,
+    MORE_PAIRS,
+    PAIRS,
+    Sample,
     choose_kappa,
     lookup,
     observations,
+    prior_loss,
     slope_of_comparisons,
     slope_of_ratings,
     spread,
 )
 from lawful.surrogates.pairs.comparisons import Comparisons, PairTasks
-from lawful.surrogates.pairs.objective import PairObjective
+from lawful.surrogates.pairs.objective import EachObjective, MixedObjective, PairObjective
 from lawful.surrogates.pairs.priors import make_prior
 from lawful.surrogates.pairs.query_kernel import QueryKernel
 
 __all__ = ["PairwiseRidge"]
+
+Draw = Callable[[int], Sample]  # so many pairs, with all their observations
+SIMILARITY = 30.0  # "auto"; it measured well on MovieLens
+COMPLETE = 0.5  # share of the items that queries have rated from which on new ones get a fit of their own; of MovieLens 4 %
 
 CHOICES = {
     "ridge": ("n_lambda", "kappa"),
@@ -63,8 +78,9 @@ class PairwiseRidge(Surrogate):
         average
     constant : bool
         Add 1 to the kernel: a feature that is the same for every query.
-    similarity : float
-        Weight of the kernel between the queries' ratings; 0 leaves it out.
+    similarity : float or "auto"
+        Weight of the kernel between the queries' ratings; 0 leaves it out. "auto": 30, and queries without ratings have a fit
+        of their own, `cold_`, if there is X and the prior is None or a name.
     ridge, lam, kappa : "n_lambda": r_t = n_t lam; "kappa": r_t = kappa, and "auto" is the one of least leave-one-out
         error on a sample of pairs, or 100 when similarity > 0 (which leave-one-out cannot judge)
     targets : "difference": r_p - r_q; "scaled": the same divided by the (damped) spread of the query's ratings; "sign"
@@ -78,7 +94,8 @@ class PairwiseRidge(Surrogate):
     Attributes
     ----------
     n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
-    kappa_, prior_, kernel_, table_, streamed_
+    kappa_, prior_, prior_loss_ (its rank loss out of sample), kernel_, table_, streamed_,
+    cold_ (the `PairwiseRidge` for queries without ratings, or None)
 
     Notes
     -----
@@ -99,7 +116,7 @@ class PairwiseRidge(Surrogate):
         *,
         kernel: Any = None,
         constant: bool = True,
-        similarity: float = 0.0,
+        similarity: Any = 0.0,
         ridge: str = "n_lambda",
         lam: float = 1.0,
         kappa: Any = "auto",
@@ -135,30 +152,65 @@ class PairwiseRidge(Surrogate):
     def fit_tasks(self, tasks: PairTasks) -> Self:  # type: ignore[override]
         """One kernel ridge problem per pair of items, from data that are checked."""
         self._check_parameters()
-        n, D = self.n_queries_, self.n_items_ = tasks.n_queries, tasks.n_items
-        ratings = tasks.table(values=self.prior is not None or self.similarity > 0 or self.targets == "scaled")
-        self.kernel_ = QueryKernel(self.kernel, float(self.constant), float(self.similarity)).fit(tasks.X, ratings)
-        K = self.kernel_.gram()
-        f = self._fit_prior(ratings, tasks.X)
-        scale = spread(ratings) if self.targets == "scaled" else np.ones(n)
-        threads = n_threads(self.n_jobs)
-        if tasks.comparisons is None:
-            self.table_ = self._from_ratings(ratings, scale, f, K, threads)
-        else:
-            self.table_ = self._from_comparisons(tasks.comparisons, ratings, scale, f, K, threads)
-        if self.table_.n_tasks == 0 and D > 1:
+        K, sample, table_of = self._problem(tasks)
+        if self.ridge == "kappa":
+            given = [float(self.kappa)] if not isinstance(self.kappa, str) else [FIXED] if self.similarity_ else None
+            self.kappa_ = choose_kappa(sample(PAIRS), K, self.kernel_.features())[0] if given is None else given[0]
+        ridge = np.array([0.0, self.lam]) if self.ridge == "n_lambda" else np.array([self.kappa_, 0.0])
+        self.table_ = table_of(ridge if self.missing == "skip" else np.empty(0))
+        if self.table_.n_tasks == 0 and self.n_items_ > 1:
             raise ValueError("no query rated two items, so there is nothing to compare; at least one must")
         self.smoother_ = None
         if self.missing == "zero":
-            K[np.diag_indices(n)] += n * self.lam if self.ridge == "n_lambda" else self.kappa_
+            K[np.diag_indices(len(K))] += len(K) * self.lam if self.ridge == "n_lambda" else self.kappa_
             try:
                 self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
             except np.linalg.LinAlgError:
                 check_definite(1)
         self.n_tasks_, self.n_observations_ = self.table_.n_tasks, self.table_.n_observations
-        self.n_unobserved_ = D * (D - 1) // 2 - self.n_tasks_
+        self.n_unobserved_ = self.n_items_ * (self.n_items_ - 1) // 2 - self.n_tasks_
         self.streamed_ = self.table_.streamed
+        self.cold_ = self._fit_cold(tasks)
         return self
+
+    def _fit_cold(self, tasks: PairTasks) -> PairwiseRidge | None:
+        """The fit for queries without ratings, by the prior of least held-out rank loss; None where this one does."""
+        named = self.prior is None or isinstance(self.prior, str)
+        if not isinstance(self.similarity, str) or tasks.X is None or not named:
+            return None
+        if tasks.table(values=False).nnz < COMPLETE * tasks.n_queries * tasks.n_items:
+            return None
+        common = {**self.get_params(deep=False), "similarity": 0.0}
+        priors = (self.prior_.cold_, "item_bias", None) if self.prior == "factors" else (self.prior,)
+        models = [PairwiseRidge(**{**common, "prior": prior}) for prior in priors]
+        if self.ridge == "kappa":
+            found = [model._held_out_loss(tasks) for model in models]
+            best = int(np.argmin([error for _, error in found]))
+            models = [models[best].set_params(kappa=found[best][0])]
+        return models[0].fit_tasks(tasks)
+
+    def _held_out_loss(self, tasks: PairTasks) -> tuple[float, float]:
+        """kappa, the best of a grid unless it is given, and its held-out rank loss."""
+        K, sample, _ = self._problem(tasks)
+        grid = None if isinstance(self.kappa, str) else np.array([float(self.kappa)])
+        kappa, added = choose_kappa(sample(MORE_PAIRS), K, self.kernel_.features(), grid)
+        return kappa, self.prior_loss_ + added
+
+    def _problem(self, tasks: PairTasks) -> tuple[np.ndarray, Draw, Callable[[np.ndarray], PairTable]]:
+        """The Gram matrix, a sample of observations, and the table of all tasks as a function of the ridge; empty: unsolved.
+
+        Fits the kernel and the prior on the way.
+        """
+        self.n_queries_, self.n_items_ = tasks.n_queries, tasks.n_items
+        self.similarity_ = SIMILARITY if isinstance(self.similarity, str) else float(self.similarity)
+        ratings = tasks.table(values=self.prior is not None or self.similarity_ > 0 or self.targets == "scaled")
+        self.kernel_ = QueryKernel(self.kernel, float(self.constant), self.similarity_).fit(tasks.X, ratings)
+        K = self.kernel_.gram()
+        f = self._fit_prior(ratings, tasks.X)
+        scale = spread(ratings) if self.targets == "scaled" else np.ones(self.n_queries_)
+        if tasks.comparisons is None:
+            return K, *self._from_ratings(ratings, scale, f, K)
+        return K, *self._from_comparisons(tasks.comparisons, ratings, scale, f, K)
 
     def after_load(self) -> None:
         """Compiled code believes the numbers in the table: one from a file is looked at first."""
@@ -171,7 +223,8 @@ class PairwiseRidge(Surrogate):
             ("lam", "max_memory") if isinstance(self.kappa, str) and self.kappa == "auto" else ("lam", "max_memory", "kappa")
         ):
             number(self, name)
-        number(self, "similarity", zero=True)
+        if not (isinstance(self.similarity, str) and self.similarity == "auto"):
+            number(self, "similarity", zero=True)
 
     def _fit_prior(self, ratings: sparse.csr_array, X: Any) -> np.ndarray | None:
         """F at every stored rating, out of sample; None without a prior."""
@@ -193,45 +246,62 @@ class PairwiseRidge(Surrogate):
             )
         return np.asarray(F.data, dtype=float)
 
-    def _from_ratings(
-        self, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray, threads: int
-    ) -> PairTable:
+    def _from_ratings(self, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray) -> tuple[Any, Any]:
         sign = self.targets == "sign"
         values = with_data(R, R.data / scale[users_of(R)])
         if f is not None:
             self.slope_ = slope_of_ratings(values, f, sign)
         g = np.zeros(R.nnz) if f is None else self.slope_ * f
-        ridge = self._ridge(lambda: observations(values, g, sign), K)
-        K = K if ridge.size else np.empty((0, 0))  # not needed again
-        with blas_threads(1):
-            return table_of_ratings(values, g, sign, K, ridge, threads, self.max_memory)
+        self.prior_loss_ = prior_loss(R, g)
+
+        def table_of(ridge: np.ndarray) -> PairTable:
+            kept = K if ridge.size else np.empty((0, 0))  # not needed again
+            with blas_threads(1):
+                return table_of_ratings(values, g, sign, kept, ridge, n_threads(self.n_jobs), self.max_memory)
+
+        return lambda pairs: observations(values, g, sign, pairs), table_of
 
     def _from_comparisons(
-        self, seen: Comparisons, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray, threads: int
-    ) -> PairTable:
+        self, seen: Comparisons, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray
+    ) -> tuple[Any, Any]:
         y = np.sign(seen.y) if self.targets == "sign" else seen.y / scale[seen.users]
+        df = np.zeros(len(y))
         if f is not None:
             F = with_data(R, f)
             df = lookup(F, seen.users, seen.low) - lookup(F, seen.users, seen.high)
             self.slope_ = slope_of_comparisons(y, df)
-            y = y - self.slope_ * df
-        ridge = self._ridge(lambda: (seen.users, seen.low, seen.high, y), K)
-        return table_of_comparisons(self.n_items_, seen.low, seen.high, seen.users, y, self.n_queries_, K, ridge, threads)
 
-    def _ridge(self, sample: Callable[[], tuple[np.ndarray, ...]], K: np.ndarray) -> np.ndarray:
-        """What every task adds to its diagonal, as (constant, times n_t); empty when tasks are not solved one by one."""
-        if self.ridge == "kappa":
-            measured = isinstance(self.kappa, str) and self.similarity == 0
-            given = FIXED if isinstance(self.kappa, str) else float(self.kappa)
-            self.kappa_ = choose_kappa(sample(), K) if measured else given
-        if self.missing == "zero":
-            return np.empty(0)
-        return np.array([0.0, self.lam]) if self.ridge == "n_lambda" else np.array([self.kappa_, 0.0])
+        wrong = np.abs(y) * (1 - np.sign(y * df * self.slope_)) / 2
+        self.prior_loss_ = float(np.sum(wrong) / max(np.sum(np.abs(y)), 1e-300))
+
+        def table_of(ridge: np.ndarray) -> PairTable:
+            listed = seen.low, seen.high, seen.users, y - self.slope_ * df
+            return table_of_comparisons(self.n_items_, *listed, self.n_queries_, K, ridge, n_threads(self.n_jobs))
+
+        return lambda pairs: Sample(seen.users, seen.low, seen.high, y, self.slope_ * df), table_of
 
     # ------------------------------------------------------------------ scores
 
-    def objective(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> PairObjective:
-        """What an order of each new query is to minimise; items: sorted item numbers, S is then over these alone."""
+    def _cold_rows(self, X: Any, ratings: Any) -> np.ndarray | None:
+        """Which queries have rated nothing; None where these need no fit of their own."""
+        check_is_fitted(self, "table_")
+        if self.cold_ is None or X is None:
+            return None
+        return np.ones(len(X), dtype=bool) if ratings is None else np.diff(as_ratings(ratings, self.n_items_).indptr) == 0
+
+    def objective(self, X: Any, ratings: Any = None, items: np.ndarray | None = None) -> Any:
+        """What an order of each new query is to minimise; items: sorted item numbers, S is then over these alone.
+
+        A row of them for each query, (m, c) padded by -1, gives each its own.
+        """
+        if items is not None and items.ndim == 2:
+            return EachObjective(self.objective(X, ratings, np.unique(items[items >= 0])), items)
+        cold = self._cold_rows(X, ratings)
+        if self.cold_ is not None and cold is not None and cold.any():
+            parts = [(cold, self.cold_.objective(X[cold], None, items))]
+            if not cold.all():
+                parts.append((~cold, self.objective(X[~cold], as_ratings(ratings)[~cold], items)))
+            return parts[0][1] if cold.all() else MixedObjective(parts)
         k, f = self._inputs(X, ratings)
         table = self.table_ if items is None else self.table_.among(items)
         f = f if items is None else np.ascontiguousarray(f[:, items])
@@ -277,6 +347,13 @@ class PairwiseRidge(Surrogate):
     def pair_scores(self, X: Any, pairs: Any, ratings: Any = None) -> np.ndarray:
         """(m, P) S_pq(x) of chosen pairs (P, 2), without forming S."""
         pairs = check_pairs(pairs, self.n_items_)
+        cold = self._cold_rows(X, ratings)
+        if self.cold_ is not None and cold is not None and cold.any():
+            found = np.empty((len(X), len(pairs)))
+            found[cold] = self.cold_.pair_scores(X[cold], pairs)
+            if not cold.all():
+                found[~cold] = self.pair_scores(X[~cold], pairs, as_ratings(ratings)[~cold])
+            return found
         k, f = self._inputs(X, ratings)
         left, right = pairs.T
         v, sizes = self.table_.chosen_scores(k, np.minimum(left, right), np.maximum(left, right))

@@ -31,10 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lawful._threads import n_threads, on_threads
 from lawful.ratings import as_ratings, users_of, with_data
-from lawful.surrogates.pairs._als import half_step
+from lawful.surrogates.pairs._als import half_step, leave_one_out
 from lawful.surrogates.pairs.factorisation import ItemBias, restarts
 
-__all__ = ["CrossFitted", "FactorPrior", "Prior", "make_prior"]
+__all__ = ["ColdPrior", "CrossFitted", "FactorPrior", "Prior", "make_prior"]
 
 
 @runtime_checkable
@@ -177,6 +177,47 @@ class AttributeRidge:
         half_step(ptr, users[order], (y - w * f)[order], self.features, *self.ridge, coef, constant)
         return w, coef, constant
 
+    def held_out(self, R: sparse.csr_array, F: np.ndarray) -> np.ndarray:
+        """At every rating (u, i): w F + a_i(x_u) with a_i fitted without user u, in closed form."""
+        users, items, count = users_of(R), R.indices, np.maximum(np.diff(R.indptr), 1)
+        f, y = (v - (np.bincount(users, v, len(count)) / count)[users] for v in (F, R.data))
+        w, _, _ = self.fit(R, F, np.ones(R.shape[0], dtype=bool))
+        order = np.argsort(items, kind="stable")
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=R.shape[1]))])
+        without, out = np.empty(R.nnz), np.empty(R.nnz)
+        leave_one_out(ptr, users[order], (y - w * f)[order], self.features, *self.ridge, True, without)
+        out[order] = without
+        return w * F + out
+
+
+class ColdPrior:
+    """F_i(x) = w s_i + a_i(x): what items are worth to everyone, and what the attributes of a query add; it ignores ratings.
+
+    Made by `FactorPrior` for queries that have rated nothing: s_i are its item scores mu + b_i, a_i its regression on X, fitted
+    to what `ItemBias` leaves (which ranked better than what s_i leave). F holds s_i at every rating from models without the
+    user; a_i is left out in closed form.
+    """
+
+    def __init__(self, ridge: AttributeRidge, R: sparse.csr_array, F: np.ndarray, item_scores: np.ndarray) -> None:
+        bias = ItemBias().fit(R).training_scores().data
+        w, self.coef_, constant = ridge.fit(R, bias, np.ones(R.shape[0], dtype=bool))
+        self.ridge_, self.item_scores_ = ridge, w * item_scores + constant
+        self.training_scores_ = with_data(R, w * (F - bias) + ridge.held_out(R, bias))
+
+    def fit(self, R: Any, X: Any = None) -> Self:
+        """It is fitted already, to the ratings of the prior that it belongs to."""
+        return self
+
+    def training_scores(self) -> sparse.csr_array:
+        """The out-of-sample scores at the training ratings."""
+        return self.training_scores_
+
+    def scores(self, ratings: Any = None, X: Any = None) -> np.ndarray:
+        """(m, D) scores from attributes; without X the item scores, and `ratings` gives only the number of users."""
+        if X is None:
+            return np.tile(self.item_scores_, (1 if ratings is None else as_ratings(ratings).shape[0], 1))
+        return self.item_scores_ + self.ridge_.transform(X) @ self.coef_.T
+
 
 class FactorPrior(BaseEstimator):
     """The mean of several ALS models (with their item biases), and what the attributes X of a user add to it.
@@ -184,8 +225,8 @@ class FactorPrior(BaseEstimator):
         F_i(x) = w mean_j (mu + b_i + p . q_i)_j + a_i(x)
 
     p is folded in from the profile; a_i is a kernel ridge regression, item by item, of what the factors leave of the training
-    ratings (only when X is given to `fit`). For a query without a profile a_i is fitted to what the item biases leave, because
-    a profile has already told much of what X says.
+    ratings (only when X is given to `fit`). For a query without a profile a_i is fitted to what the item scores mu + b_i leave
+    (`ColdPrior`), because a profile has already told much of what X says.
 
     Training scores: for user u the models are fitted without the fold of users to which u belongs and p is folded in without
     the rating at hand; a_i is fitted to residuals of the other folds, each from a model that saw neither that fold nor u's.
@@ -235,16 +276,18 @@ class FactorPrior(BaseEstimator):
         def work(job: Any) -> Any:
             out, j = job
             model = clone(models[j]).fit(R[~np.isin(fold, out)] if out else R)
-            return model if not out else {f: model.leave_one_out(R[fold == f]).data for f in out}
+            if not out:
+                return model
+            return {f: model.leave_one_out(R[fold == f]).data for f in out}, model.mean_ + model.item_bias_
 
         found = dict(zip(jobs, on_threads(work, jobs, n_threads(self.n_jobs))))
         self.models_ = [found[(), j] for j in range(self.n_models)]
         F = np.empty(R.nnz)
         for f in folds:
-            F[fold[users] == f] = np.mean([found[(f,), j][f] for j in range(self.n_models)], axis=0)
+            F[fold[users] == f] = np.mean([found[(f,), j][0][f] for j in range(self.n_models)], axis=0)
         self.slope_: float = 1.0
         self.attributes_: tuple[np.ndarray, np.ndarray] | None = None
-        self.cold_: tuple[float, np.ndarray, np.ndarray] | None = None
+        self.cold_: ColdPrior | None = None
         if use_x:
             F = self._attributes(R, np.asarray(X, dtype=float), F, fold, found, rng.randint(2**31 - 1))
         self.training_scores_ = with_data(R, F)
@@ -259,7 +302,7 @@ class FactorPrior(BaseEstimator):
             rest = np.zeros(R.nnz)
             for g in range(int(fold.max()) + 1):
                 if g != f:
-                    rest[fold[users] == g] = found[(min(f, g), max(f, g)), 0][g]
+                    rest[fold[users] == g] = found[(min(f, g), max(f, g)), 0][0][g]
             return ridge.fit(R, rest, fold != f)
 
         for f, (w, coef, constant) in enumerate(on_threads(without, range(int(fold.max()) + 1), n_threads(self.n_jobs))):
@@ -270,8 +313,10 @@ class FactorPrior(BaseEstimator):
         everyone = np.ones(R.shape[0], dtype=bool)
         self.slope_, coef, constant = ridge.fit(R, F, everyone)
         self.attributes_ = coef, constant
-        self.cold_ = ridge.fit(R, ItemBias().fit(R).training_scores().data, everyone)
-        self.ridge_ = ridge
+        self.ridge_, many = ridge, range(self.n_models)
+        item_scores = np.stack([np.mean([found[(f,), j][1] for j in many], axis=0) for f in range(int(fold.max()) + 1)])
+        all_scores = np.mean([model.mean_ + model.item_bias_ for model in self.models_], axis=0)
+        self.cold_ = ColdPrior(ridge, R, item_scores[fold[users], R.indices], all_scores)
         return out
 
     def training_scores(self) -> sparse.csr_array:
@@ -285,15 +330,13 @@ class FactorPrior(BaseEstimator):
         F = np.mean([model.scores(ratings, X) for model in self.models_], axis=0)
         if self.attributes_ is None or self.cold_ is None:
             return F
-        features = None if X is None else self.ridge_.transform(X)
-
-        def add(w: float, F: np.ndarray, coef: np.ndarray, constant: np.ndarray, rows: Any) -> np.ndarray:
-            return w * F + constant + (0.0 if features is None else features[rows] @ coef.T)
-
         cold = np.ones(len(F), dtype=bool) if ratings is None else np.diff(as_ratings(ratings).indptr) == 0
-        out = np.empty_like(F)
-        out[~cold] = add(self.slope_, F[~cold], *self.attributes_, ~cold)
-        out[cold] = add(self.cold_[0], F[cold], *self.cold_[1:], cold)
+        coef, constant = self.attributes_
+        out = self.slope_ * F + constant
+        if X is not None:
+            out += self.ridge_.transform(X) @ coef.T
+        if cold.any():
+            out[cold] = self.cold_.scores(X=None if X is None else np.asarray(X)[cold])
         return out
 
 

@@ -17,6 +17,9 @@ from scipy import sparse
 from lawful.kernels import as_kernel
 from lawful.ratings import DAMPING, profile_features, within_variance
 
+FEW = 64  # features: fewer than queries, as a rule
+DENSE = 0.3  # of the ratings are there: a dense product is faster
+
 
 class Standardized:
     """z.z' with the columns of X centred and scaled on the training queries, so that k(x, x) is 1 on average.
@@ -56,6 +59,13 @@ class QueryKernel:
         self.phi_ = profile_features(R, self.damping_) if self.similarity else None
         return self
 
+    def features(self) -> np.ndarray | None:
+        """Z (n, r) with gram() = Z Z', where the kernel is linear in X and r is small; else None."""
+        if self.phi_ is not None or (self.X_ is not None and (self.kernel is not None or self.X_.shape[1] >= FEW)):
+            return None
+        one = np.full((self.n_, 1), float(np.sqrt(self.constant)))
+        return one if self.X_ is None else np.hstack([one, self.X_])
+
     def gram(self) -> np.ndarray:
         """(n, n)."""
         if self.X_ is None:
@@ -81,6 +91,9 @@ class QueryKernel:
             raise ValueError("PairwiseRidge: the kernel returned NaN or infinities; check its parameters and the inputs")
         K += self.constant
         if phi is not None and self.phi_ is not None:
-            product = phi @ self.phi_.T
-            K += self.similarity * (product.toarray() if sparse.issparse(product) else product)
+            if self.phi_.nnz > DENSE * self.phi_.shape[0] * self.phi_.shape[1]:
+                product = phi.toarray() @ self.phi_.toarray().T
+            else:
+                product = (phi @ self.phi_.T).toarray()
+            K += self.similarity * product
         return np.ascontiguousarray(K)

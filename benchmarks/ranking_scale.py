@@ -1,0 +1,218 @@
+"""Rankings at scale, and complete rankings: each with its peer, in the same run.
+
+    python benchmarks/ranking_scale.py --part scale                        100,000 queries, 20,000 items, 10 million ratings
+    python benchmarks/ranking_scale.py --part scale --shrink 10            a tenth of each
+    python benchmarks/ranking_scale.py --part complete                     2000 queries that ranked everything, cold start
+
+scale     a tenth of every query's ratings is held out; the model is fitted to the others, and held-out ratings are ordered by
+          it and by ALS (alternating least squares with biases; its size and ridge chosen by held-out squared error on a sample
+          of the queries, the same grid for both). Rank loss N1 over `--judged` queries. Wall time, CPU time and the peak memory
+          of the process until the end of the fit.
+complete  2000 training queries and 1000 new ones without ratings, 10, 20 and 50 items, X is demographics. The default, the
+          other settings of the same estimator, and kernel ridge on ranks (linear and Gaussian, its ridge and width by 5-fold
+          cross-validation). Kendall's tau.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+from scipy import sparse
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+
+from lawful.estimators.ranker import ConstrainedRanker
+from lawful.metrics import rank_loss
+from lawful.surrogates.pairs.wide_factors import WideFactors, select_wide
+
+
+def clocks():
+    """Wall time, CPU time of the process."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def peak_gb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # kilobytes on Linux
+
+
+# --------------------------------------------------------------------------------------------------------------- scale
+
+
+def make_large(n, D, per_query, seed, n_factors=8, d=6):
+    """X and ratings 1 to 5: items differ in quality, X tells a little, tastes more, and people rate what they may like."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.standard_normal((n, d - 2)), rng.integers(2, size=(n, 2))])
+    quality, likes = rng.normal(0, 0.5, D), rng.normal(0, 0.12, (d, D))
+    tastes, kinds = rng.standard_normal((n, n_factors)), rng.standard_normal((n_factors, D)) * (0.6 / np.sqrt(n_factors))
+    chance = np.cumsum((1.0 + np.arange(D)) ** -0.7)
+    places = rng.permutation(D)
+    rows, columns, values = [], [], []
+    for start in range(0, n, 2000):
+        m = min(2000, n - start)
+        count = np.clip(np.exp(rng.normal(np.log(per_query) - 0.18, 0.6, m)), 8, D / 10).astype(int)
+        users = np.repeat(np.arange(start, start + m), (count * 2.2).astype(int))
+        items = places[np.searchsorted(chance, rng.uniform(0, chance[-1], users.size)).clip(max=D - 1)]
+        key = np.unique(users * D + items)
+        users, items = key // D, key % D
+        score = 3.5 + quality[items] + np.sum(X[users] * likes[:, items].T, axis=1)
+        score += np.sum(tastes[users] * kinds[:, items].T, axis=1) + rng.normal(0, 0.8, users.size)
+        kept = rng.uniform(size=users.size) < 1 / (1 + np.exp(-0.7 * (score - 3.5)))  # of the items met, about half are rated
+        rows.append(users[kept])
+        columns.append(items[kept])
+        values.append(np.clip(np.round(score[kept]), 1, 5))
+    return X, sparse.csr_array(
+        (np.concatenate(values), (np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32))),
+        shape=(n, D),
+    )
+
+
+def held_out(R, seed, share=0.1):
+    """The ratings in two: those to learn from, and those to be ordered."""
+    out = np.random.default_rng(seed).uniform(size=R.nnz) < share
+    users = np.repeat(np.arange(R.shape[0]), np.diff(R.indptr))
+    return [sparse.csr_array((R.data[m], (users[m], R.indices[m])), shape=R.shape) for m in (~out, out)]
+
+
+def rows_of_items(T):
+    """(m, c) the items of every row, padded by -1."""
+    count = np.diff(T.indptr)
+    out = np.full((T.shape[0], max(count.max(), 1)), -1, dtype=np.int64)
+    out[np.repeat(np.arange(len(count)), count), np.arange(T.nnz) - np.repeat(T.indptr[:-1], count)] = T.indices
+    return out
+
+
+def scale(seed, shrink, judged, jobs):
+    n, D, per_query = 100_000 // shrink, max(20_000 // shrink, 200), 100
+    X, R = make_large(n, D, per_query, seed)
+    train, test = held_out(R, seed)
+    del R
+    print(f"{n} queries, {D} items, {train.nnz} ratings to learn from, {test.nnz} held out; {jobs} threads", flush=True)
+    ConstrainedRanker(pairs="frequent", n_jobs=jobs).fit(X[:200], train[:200])  # compiles
+    before, memory = clocks(), peak_gb()
+    model = ConstrainedRanker(pairs="frequent" if shrink > 1 else "auto", n_jobs=jobs).fit(X, train)
+    wall, cpu = clocks() - before
+    found = model.surrogate_
+    print(f"  {model.surrogate_choice_}")
+    print(f"  fit {wall:.0f} s wall, {cpu:.0f} s CPU, peak {peak_gb():.2f} GB ({memory:.2f} before)   (bars: 600 s, 4 GB)")
+    print(f"  chosen: {found.factors_}, kappa {found.kappa_:.3g}; {found.n_tasks_} pairs with {found.least_} queries or more")
+    before = clocks()
+    nothing = np.zeros((n, 0))
+    tuned = select_wide(train, nothing, seed, jobs)
+    als = WideFactors(tuned, 1, seed, jobs).fit(train, nothing)
+    print(
+        f"  ALS: {clocks()[1] - before[1]:.0f} s CPU with its selection: {tuned.n_factors} factors, lam {tuned.lam}", flush=True
+    )
+    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:judged])
+    chosen = chosen[np.diff(test.indptr)[chosen] > 1]
+    losses = {"ConstrainedRanker": [], "its factor prior, sorted": [], "ALS": []}
+    before = clocks()
+    for start in range(0, len(chosen), 500):
+        rows = chosen[start : start + 500]
+        T, profile = test[rows], train[rows]
+        orders = model.decode(X[rows], profile, items=rows_of_items(T), bound=False)
+        losses["ConstrainedRanker"].append(rank_loss(T, orders.positions, per_query=True))
+        F = found._inputs(X[rows], profile)[1]
+        losses["its factor prior, sorted"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
+        F = als.scorer(profile, np.zeros((len(rows), 0)))
+        losses["ALS"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
+    print(
+        f"  {len(chosen)} queries ordered and judged in {clocks()[1] - before[1]:.0f} s CPU; rank loss N1 of held-out ratings:"
+    )
+    reference = np.concatenate(losses["ALS"])
+    for name, values in losses.items():
+        values = np.concatenate(values)
+        more = values - reference
+        spread = np.nanstd(more) / np.sqrt(np.isfinite(more).sum())
+        print(f"    {name:<28}{np.nanmean(values):.4f}   less ALS {np.nanmean(more):+.4f} +- {spread:.4f}")
+
+
+# ------------------------------------------------------------------------------------------------------------ complete
+
+
+def make_complete(n, D, seed):
+    """Complete rankings (larger is better) whose utilities X explains in part, not all of it linearly."""
+    rng = np.random.default_rng(seed)
+    age, income, sex, region = (
+        rng.standard_normal((n, 1)),
+        rng.standard_normal((n, 1)),
+        rng.integers(2, size=(n, 1)),
+        rng.integers(5, size=n),
+    )
+    X = np.hstack([age, income, sex, np.eye(5)[region]])
+    utility = rng.standard_normal(D) + X @ rng.normal(0, 0.5, (X.shape[1], D))
+    utility += 0.3 * np.tanh(age * income) * rng.standard_normal(D)
+    utility += rng.standard_normal((n, 2)) @ rng.standard_normal((2, D)) + 2.0 * rng.standard_normal((n, D))
+    return X, np.argsort(np.argsort(utility, axis=1), axis=1).astype(float)
+
+
+def kendall(R, better):
+    """Mean Kendall tau of scores, larger is better, with complete rankings."""
+    D, total = R.shape[1], 0.0
+    for i in range(len(R)):
+        total += np.sum(np.sign(np.subtract.outer(R[i], R[i])) * np.sign(np.subtract.outer(better[i], better[i])))
+    return total / (len(R) * D * (D - 1))
+
+
+def ridge_on_ranks(X, R, X_new):
+    """Kernel ridge of the centred ranks on standardised X, kernel and ridge by 5-fold cross-validation."""
+    mean, std, level = X.mean(axis=0), X.std(axis=0), R.mean(axis=0)
+    grid = [
+        {"kernel": ["linear"], "alpha": [1.0, 10.0, 100.0]},
+        {"kernel": ["rbf"], "gamma": [0.01, 0.05], "alpha": [0.3, 3.0]},
+    ]
+    search = GridSearchCV(KernelRidge(), grid, cv=5, scoring="neg_mean_squared_error").fit((X - mean) / std, R - level)
+    return search.predict((X_new - mean) / std) + level
+
+
+SETTINGS = {
+    "default": {},
+    "similarity=30, factors": {"similarity": 30.0},
+    "similarity=0, factors": {"similarity": 0.0},
+    "similarity=0, item bias": {"similarity": 0.0, "prior": "item_bias"},
+    "similarity=0, no prior": {"similarity": 0.0, "prior": None},
+}
+
+
+def complete(seed, sizes, jobs):
+    for D in sizes:
+        X, R = make_complete(3000, D, seed)
+        ConstrainedRanker(n_jobs=jobs).fit(X[:80], R[:80])  # compiles
+        print(f"{D} items ranked by 2000 queries, 1000 new queries without ratings (seed {seed})")
+        taus = {}
+        for name, options in SETTINGS.items():
+            before = clocks()
+            model = ConstrainedRanker(n_jobs=jobs, **options).fit(X[:2000], R[:2000])
+            wall, cpu = clocks() - before
+            taus[name] = kendall(R[2000:], -model.predict(X[2000:]))
+            bar = (
+                f"   {100 * (taus[name] / max(taus.values()) - 1):+.1f} % of the best so far"
+                if taus[name] < max(taus.values())
+                else ""
+            )
+            print(f"  {name:<28}tau {taus[name]:.4f}   fit {wall:5.2f} s wall, {cpu:5.2f} s CPU{bar}", flush=True)
+        print(f"  {'kernel ridge on ranks':<28}tau {kendall(R[2000:], ridge_on_ranks(X[:2000], R[:2000], X[2000:])):.4f}")
+        print(
+            f"  the default is {100 * (1 - taus['default'] / max(taus.values())):.2f} % behind the best of its settings (bar 1)"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=["scale", "complete"], required=True)
+    parser.add_argument("--seed", type=int, default=4000)
+    parser.add_argument("--shrink", type=int, default=1, help="scale: divide queries, items and ratings by so much")
+    parser.add_argument("--judged", type=int, default=5000, help="scale: queries whose held-out ratings are ordered")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10, 20, 50], help="complete: numbers of items")
+    parser.add_argument("--jobs", type=int, default=2, help="threads")
+    a = parser.parse_args()
+    if a.part == "scale":
+        scale(a.seed, a.shrink, a.judged, a.jobs)
+    else:
+        complete(a.seed, a.sizes, a.jobs)
+
+
+if __name__ == "__main__":
+    main()
