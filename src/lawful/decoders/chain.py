@@ -29,6 +29,14 @@ class Chain(Decoder):
 
     Of equal minima the one with the lowest outputs is taken. Negative scores may leave F unbounded below: an answer beyond all
     corners is reported as not_converged.
+
+    >>> import numpy as np
+    >>> from lawful import Absolute, ConstrainedRegressor, KernelRidge, Monotone
+    >>> X = np.linspace(0.0, 1.0, 12)[:, None]
+    >>> Y = np.hstack([X, X + 0.1])  # two outputs in order
+    >>> model = ConstrainedRegressor(Monotone(), loss=Absolute(), surrogate=KernelRidge("linear", lam=1e-3)).fit(X, Y)
+    >>> bool((np.diff(model.predict(X), axis=1) >= 0).all())
+    True
     """
 
     needs_objective = ("table", "atoms")

@@ -47,9 +47,10 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
     constant : bool
         Add 1 to the kernel, so that "everyone prefers p to q" can be learned.
     similarity : float or "auto"
-        Weight of the kernel between the ratings of two queries; 0: only X counts. "auto": 30 for queries that have rated
-        something; those that have not are served by a fit of their own (`surrogate_.cold_`), without the similarity and with
-        the prior and kappa that leave-one-out finds best. (Not where `prior` is an object of yours, or X is None.)
+        Weight of the kernel between the ratings of two queries; 0: only X counts. "auto": 30; but where the
+        training queries have rated at least half of the items, queries that have rated nothing are served by a fit of their
+        own (`surrogate_.cold_`), without the similarity and with the prior and kappa that leave-one-out finds best. (Not where
+        `prior` is an object of yours, or X is None.)
     ridge, lam, kappa : "kappa": the ridge of a pair is kappa; "auto" is 100, or without the similarity the best of a grid by
         leave-one-out on a sample of pairs. "n_lambda": it is lam times the number of its queries
     targets : "scaled" (differences of ratings, over the query's spread), "difference" or "sign"

@@ -43,17 +43,14 @@ def fit(estimator: Any, X: Any, Y: Any, sample_weight: Any = None, *, sample: in
     sample_weight : likewise; one weight for each row, or one for each label (n, T).
     sample : rows on which kernel, centres and a learned law are chosen. A table with no more rows is fitted by `estimator.fit`.
 
-    Example
-    -------
-    ::
-
-        from distributed import Client
-        from lawful import ConstrainedRegressor, Equations, scale
-
-        client = Client()  # or that of a cluster
-        model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
-        scale.fit(model, "measurements/", ["y1", "y2"])  # a folder of Parquet files
-        scale.predict(model, "new/").to_parquet("predicted/")
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from lawful import ConstrainedRegressor, Equations, scale
+    >>> client = Client()  # or that of a cluster  # doctest: +SKIP
+    >>> model = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"))
+    >>> scale.fit(model, "measurements/", ["y1", "y2"])  # a folder of Parquet files  # doctest: +SKIP
+    >>> scale.predict(model, "new/").to_parquet("predicted/")  # doctest: +SKIP
     """
     ridge = _ridge_of(estimator)
     estimator._check()

@@ -25,6 +25,9 @@ def predict(estimator: Any, X: Any) -> Any:
 
     Any fitted estimator of lawful will do, however it was fitted. Of a folder the columns are read that were inputs in `fit`.
     Nothing is computed before dask is asked to (`compute`, `to_parquet`, ...); `decode` also says how good each row is.
+
+    >>> from lawful import scale
+    >>> scale.predict(model, "new/").to_parquet("predicted/")  # doctest: +SKIP
     """
     X, model, names, single = _ready(estimator, X)
     if not hasattr(X, "columns"):
@@ -39,6 +42,9 @@ def decode(estimator: Any, X: Any, *, std: bool = False) -> Any:
     (`Decoding.to_frame`). X as in `predict`.
 
     std : also the standard deviation of each output before the law, which costs more than all the rest.
+
+    >>> from lawful import scale
+    >>> scale.decode(model, "new/")["status"].value_counts().compute()  # doctest: +SKIP
     """
     if not hasattr(estimator, "decode"):
         raise TypeError(
