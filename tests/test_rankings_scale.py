@@ -11,6 +11,7 @@ from lawful.ratings import as_ratings, split_profiles
 from lawful.surrogates.pairs import FrequentPairRidge, PairTasks, PairwiseRidge, large
 from lawful.surrogates.pairs._als import half_step, leave_one_out
 from lawful.surrogates.pairs._table import solve_shared
+from lawful.surrogates.pairs._targets import prior_loss
 from lawful.surrogates.pairs.priors import ColdPrior, FactorPrior
 from lawful.surrogates.pairs.wide_factors import WideFactorization
 
@@ -241,3 +242,17 @@ def test_the_cold_prior_leaves_the_user_out():
     out, seen = cold.training_scores(), cold.scores(X=X)
     errors = [(np.var(R[[u]].data - out[[u]].data), np.var(R[[u]].data - seen[u, R[[u]].indices])) for u in range(80)]
     assert np.mean(errors, axis=0)[0] > 1.02 * np.mean(errors, axis=0)[1]
+
+
+def test_the_loss_of_a_prior_is_that_of_its_orders():
+    rng = np.random.default_rng(3)
+    R = sparse.random_array((30, 12), density=0.6, rng=rng, format="csr")
+    R.data = rng.integers(1, 6, R.nnz).astype(float)
+    g = rng.standard_normal(R.nnz)
+    losses = []
+    for u in range(30):
+        own = slice(R.indptr[u], R.indptr[u + 1])
+        y, s = np.subtract.outer(R.data[own], R.data[own]), np.subtract.outer(g[own], g[own])
+        if np.abs(y).sum() > 0:
+            losses.append(np.abs(y)[y * s < 0].sum() / np.abs(y).sum())
+    assert prior_loss(sparse.csr_array(R), g) == pytest.approx(np.mean(losses))

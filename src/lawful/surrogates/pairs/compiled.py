@@ -232,7 +232,7 @@ def pair_losses(indptr, r, f, lost, total):
     """For every query: the weight |r_p - r_q| of the pairs that f puts the wrong way round (a tie counts half), and of all."""
     for u in range(indptr.size - 1):
         for i in range(indptr[u], indptr[u + 1]):
-            for j in range(i):
+            for j in range(indptr[u], i):
                 y, s = r[i] - r[j], f[i] - f[j]
                 total[u] += abs(y)
                 if y * s < 0:

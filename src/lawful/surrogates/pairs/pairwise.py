@@ -16,9 +16,9 @@ queries and S_pq(x) = sum_u alpha_u(x) y_t,u. Of a pair that nobody compared S s
 A new query that has rated nothing (a cold start) is another problem: what the training queries' ratings explain of their own
 comparisons, through the similarity or a factor prior, says nothing of it, and coefficients fitted to what these leave are wrong
 for it. With similarity="auto" such queries have a fit of their own where the training queries rated most items (complete
-rankings), `cold_`: without the similarity, its prior (that of the factors for such queries, item bias, none) the one of least rank
-loss, leaving one query out, which is honest there. Where queries rated few items, what their own ratings explain is little, and the
-fit with the similarity was the better one for new queries too (MovieLens).
+rankings), `cold_`: without the similarity, its prior (that of the factors for such queries, item bias, none) the one of least
+rank loss, leaving one query out, which is honest there. Where queries rated few items, what their own ratings explain is
+little, and the fit with the similarity was the better one for new queries too (MovieLens).
 """
 
 from __future__ import annotations
