@@ -73,7 +73,7 @@ def overview(results: list[Result]) -> str:
 
 def synthetic(result: Result) -> str:
     large = [c for c in gather(result.rows) if c.n >= FROM]
-    short = {"paper": "after projection", "ridge": "before projection", "default": "ours, leave-one-out"}
+    short = {"paper": "after projection", "ridge": "before projection", "default": "ours, by default"}
     rows = []
     for law, name in NAMES.items():
         for selection in SELECTIONS:

@@ -20,7 +20,7 @@ NAMES = {
 SELECTIONS = {
     "paper": "the paper's grid and hold-out, sigma and lambda by the error after projection",
     "ridge": "the paper's grid and hold-out, sigma and lambda by the error before projection, as for STL",
-    "default": "our selection by leave-one-out",
+    "default": "our selection, the defaults of `lawful`",
 }
 FROM = 50  # training points from which the paper's claim is tested
 
