@@ -195,7 +195,7 @@ def test_rankers(tmp_path, prior):
 def test_a_ranker_that_keeps_no_coefficients_says_what_would_do(tmp_path):
     R = X @ rng.standard_normal((1, 6))
     with pytest.raises(CannotSave, match="larger max_memory"):
-        ConstrainedRanker(None, max_memory=1.0).fit(X, R).save(tmp_path / "m")
+        ConstrainedRanker(None, pairs="all", max_memory=1.0).fit(X, R).save(tmp_path / "m")
 
 
 # ---------------------------------------------------------------------- what cannot be saved

@@ -32,9 +32,10 @@ class Chain(Decoder):
 
     >>> import numpy as np
     >>> from lawful import Absolute, ConstrainedRegressor, KernelRidge, Monotone
+    >>> from lawful.kernels import Linear
     >>> X = np.linspace(0.0, 1.0, 12)[:, None]
     >>> Y = np.hstack([X, X + 0.1])  # two outputs in order
-    >>> model = ConstrainedRegressor(Monotone(), loss=Absolute(), surrogate=KernelRidge("linear", lam=1e-3)).fit(X, Y)
+    >>> model = ConstrainedRegressor(Monotone(), loss=Absolute(), surrogate=KernelRidge(Linear(), lam=1e-3)).fit(X, Y)
     >>> bool((np.diff(model.predict(X), axis=1) >= 0).all())
     True
     """

@@ -13,6 +13,7 @@ import json
 import secrets
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -177,8 +178,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         left = min(self.unread, DRAINED)
         self.connection.settimeout(5)
-        while left > 0 and (piece := self.rfile.read(min(left, 65536))):
-            left -= len(piece)
+        with suppress(OSError):  # the sender may be gone
+            while left > 0 and (piece := self.rfile.read(min(left, 65536))):
+                left -= len(piece)
 
     def body(self, limit: int) -> bytes:
         if self.unread > limit:
