@@ -80,12 +80,17 @@ def quick(tmp_path_factory):
     """`lawful reproduce all --quick`, as CI runs it: no data, one worker; one trial of each."""
     out = tmp_path_factory.mktemp("quick")
     words = ["reproduce", "all", "--quick", "--trials", "1", "--seed", "5", "--n-jobs", "1", "--out", str(out)]
-    return out, subprocess.run([sys.executable, "-m", "lawful", *words], capture_output=True, text=True)
+    before = os.times()
+    done = subprocess.run([sys.executable, "-m", "lawful", *words], capture_output=True, text=True)
+    after = os.times()
+    return out, done, after.children_user + after.children_system - before.children_user - before.children_system
 
 
 @pytest.mark.xdist_group("quick")
 def test_all_quick(quick):
-    out, done = quick
+    out, done, seconds = quick
+    # of the processor: what the other tests take at the same time is not its fault
+    assert seconds < 120, f"a trial of --quick takes under half a minute, not {seconds / 4:.0f} s"
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no warnings on a plain run"
     assert f"report: {out / 'report.html'}" in done.stdout
@@ -101,7 +106,7 @@ def test_all_quick(quick):
         asked = json.loads((folder / "run.json").read_text())
         assert asked["asked"]["seed"] == 5 and asked["asked"]["trials"] == 1 and asked["sessions"][0]["versions"]["numpy"]
         wall = max(json.loads(line)["at"] for line in (folder / "times.jsonl").read_text().splitlines())
-        assert wall < 30, f"a trial of {name} --quick takes under half a minute, not {wall:.0f} s"
+        assert wall < 60, f"{name} --quick promises under a minute, and one of its two trials took {wall:.0f} s"
     for figure in re.findall(r"\]\((figures/[\w-]+\.png)\)", text):
         assert (out / figure).read_bytes().startswith(b"\x89PNG")
     assert page.count("<figure") == text.count("](figures/") >= 10
@@ -133,7 +138,7 @@ def test_links_lead_somewhere(quick):
 
 @pytest.mark.xdist_group("quick")
 def test_a_run_is_neither_overwritten_nor_mixed(quick, tmp_path):
-    out, _ = quick
+    out = quick[0]
     early = call("reproduce", "all", "--quick", "--trials", 1, "--seed", 5, "--out", out)
     assert early.exit_code == 2 and "rows" not in early.output, "found before anything is run"
     (tmp_path / "file").write_text("not a folder")
@@ -147,7 +152,7 @@ def test_a_run_is_neither_overwritten_nor_mixed(quick, tmp_path):
 
 @pytest.mark.xdist_group("quick")
 def test_resuming_a_finished_run_writes_its_report_again(quick):
-    out, _ = quick
+    out = quick[0]
     before = (out / "theory" / "rows.jsonl").read_bytes()
     (out / "theory" / "report.html").unlink()
     done = call("reproduce", "theory", "--quick", "--trials", 1, "--seed", 5, "--out", out, "--resume")
@@ -161,7 +166,7 @@ def test_resuming_a_finished_run_writes_its_report_again(quick):
 )
 def test_killed_and_resumed_gives_the_same_bytes(quick, tmp_path, name):
     """SIGKILL in the middle, then --resume with two workers: the rows of the uninterrupted run with one."""
-    whole, _ = quick
+    whole = quick[0]
     rows = tmp_path / name / "rows.jsonl"
     words = [sys.executable, "-m", "lawful", "reproduce", name, "--quick", "--trials", "1", "--seed", "5"]
     words += ["--n-jobs", "2", "--out", str(tmp_path)]
