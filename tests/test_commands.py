@@ -10,29 +10,20 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import lawful
+from commands import call
 from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, kernels
-from lawful.cli import app
 from lawful.cli.laws import law_of
 from lawful.cli.settings import settings
 from lawful.cli.tools.tables import choose, pieces, read
 from lawful.cli.words import Trouble
 
-runner = CliRunner()
 CIRCLE = "east**2 + north**2 = 1"
 rng = np.random.default_rng(0)
 T = rng.uniform(-3, 3, 60)
 TABLE = pd.DataFrame({"t": T, "noise": 1.0, "east": np.cos(T), "north": np.sin(T)}).drop(columns="noise")
 TABLE.loc[::7, "east"] = np.nan
-
-
-def call(*words, code=0):
-    done = runner.invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    assert "Traceback" not in done.output
-    return done
 
 
 @pytest.fixture

@@ -8,16 +8,14 @@ import tomllib
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import lawful
+from commands import call
 from lawful import doctor
-from lawful.cli import app
 from lawful.cli.laws import NAMED, law_of
 from lawful.cli.settings import settings
 from lawful.cli.words import Trouble
 
-runner = CliRunner()
 rng = np.random.default_rng(0)
 T = rng.uniform(-3, 3, 80)
 RING = pd.DataFrame({"t": T, "east": 2 * np.cos(T), "north": 2 * np.sin(T)})
@@ -25,13 +23,6 @@ RING[["east", "north"]] += 0.02 * rng.standard_normal((80, 2))
 FLOW = pd.DataFrame(rng.uniform(1, 2, (60, 2)), columns=["feed", "recycle"])
 FLOW["total"] = FLOW.sum(axis=1)
 FLOW[["feed", "recycle", "total"]] += 0.01 * rng.standard_normal((60, 3))
-
-
-def call(*words, code=0):
-    done = runner.invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    assert "Traceback" not in done.output
-    return done
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import io
 import json
 import subprocess
 import sys
-import threading
 import time
 from contextlib import closing
 from urllib.parse import quote
@@ -17,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 import lawful
+from commands import serving
 from lawful.cli import app
-from lawful.studio import Studio
 from lawful.studio.tables import Refused, read
 
 T = np.linspace(0, 6, 40)
@@ -29,12 +28,8 @@ BOTH = ["east", "north"]
 
 @pytest.fixture(scope="module")
 def studio():
-    with Studio(upload_mb=1) as found:
-        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
+    with serving(upload_mb=1) as found:
         yield found
-        found.shutdown()
-        thread.join()
 
 
 class Tab:

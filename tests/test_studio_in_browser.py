@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lawful
-from lawful.studio import Studio
+from commands import serving
 
 pytestmark = pytest.mark.browser
 
@@ -48,12 +47,8 @@ return [...document.querySelectorAll('h1, h2, p, li, button:not(:disabled), a, t
 
 @pytest.fixture(scope="module")
 def studio():
-    with Studio(upload_mb=1) as found:
-        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
+    with serving(upload_mb=1) as found:
         yield found
-        found.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
