@@ -29,8 +29,8 @@ model = ConstrainedRegressor(UnitQuaternions(), surrogate=ridge).fit(X, UnitQuat
 plain = ConstrainedRegressor(Reals(), surrogate=ridge).fit(X, q * np.sign(q[:, 3:]))
 
 # %%
-# Error: the angle to the truth in degrees, root mean square over 300 new inputs; violation: how far |q| is from 1 before
-# scaling.
+# Error: the angle to the truth in degrees, root mean square over 300 new inputs; violation: how far the length of q is
+# from 1 before scaling.
 
 show("300 orientations", run(seed=0))
 
