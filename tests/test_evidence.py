@@ -17,6 +17,8 @@ from lawful.surrogates import evidence as module
 from lawful.surrogates import geometry as matrices_module
 from lawful.surrogates.averaging import row_weights, tune
 from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
+from lawful.surrogates.exact import distinct
+from lawful.surrogates.factorise import make_factor, regular_factor
 from lawful.surrogates.geometry import geometry
 from lawful.surrogates.scoring import Posterior, Prior, without
 
@@ -368,3 +370,18 @@ def test_covariance_of_outputs_that_share_rows():
     np.testing.assert_array_equal(KernelRidge.from_state(ridge.state()).covariance(X[:5]), cov)
     with pytest.raises(ValueError, match="one of them would do"):
         ridge.predict(X, return_std=True, return_cov=True)
+
+
+def test_a_lambda_that_rounding_makes_singular_is_raised_until_it_is_not():
+    X = np.linspace(0, 1, 60)[:, None]
+    kernel = Gaussian(1.0)
+    sample = distinct(X, np.arange(60), np.ones(60), kernel)
+    with pytest.raises(ValueError, match="lam"):
+        make_factor(kernel, sample, True, 1e-22)
+    lam, factor = regular_factor(kernel, sample, True, np.full(2, 1e-22))
+    assert np.all(lam == lam[0]) and 1e-22 < lam[0] <= 3e-8
+    assert factor.lam == lam[0] and np.log(lam[0] / 1e-22) / np.log(3) == pytest.approx(
+        round(np.log(lam[0] / 1e-22) / np.log(3))
+    )
+    again = make_factor(kernel, sample, True, float(lam[0]))
+    np.testing.assert_array_equal(factor.L, again.L)

@@ -53,6 +53,19 @@ def test_a_first_fit_loads_only_what_it_needs():
     assert not [name for name in modules if name.startswith(tuple(f"lawful.{room}" for room in unused))]
 
 
+def test_a_fit_compiles_nothing_for_the_one_row_that_it_decodes():
+    """Compiling takes ten seconds, once on a machine; it waits for rows to predict."""
+    fit = """
+        import numpy as np
+        from lawful import ConstrainedRegressor, Equations
+        X = np.random.default_rng(0).uniform(1, 2, (40, 2))
+        Y = np.stack([X[:, 0], X[:, 1], X[:, 0] * X[:, 1]], axis=1)
+        model = ConstrainedRegressor(Equations("y1 * y2 = y3")).fit(X, Y)
+    """
+    assert "lawful.decoders._lagrange" not in fresh(fit)[1]
+    assert "lawful.decoders._lagrange" in fresh(fit + "model.predict(X)")[1]
+
+
 def test_a_law_in_words_needs_no_computer_algebra():
     _, modules = fresh(
         """import numpy as np

@@ -19,6 +19,7 @@ Array = Any  # an array of whichever library the caller uses
 __all__ = [
     "Array",
     "array_namespace",
+    "cholesky_in_place",
     "device_of",
     "eigh",
     "in_host_memory",
@@ -97,6 +98,16 @@ def eigh(A: Array) -> tuple[Array, Array]:
     if is_numpy_namespace(xp) and A.shape[0] > 1:  # SciPy before 1.13 has no room for a single number there
         return scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     return tuple(xp.linalg.eigh(A))
+
+
+def cholesky_in_place(A: np.ndarray, add: float) -> np.ndarray:
+    """The factor of A + add I, in the memory of a Fortran-ordered copy; A keeps what was added, unless that fails."""
+    A.flat[:: A.shape[1] + 1] += add
+    L, failed = scipy.linalg.lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1, overwrite_a=1)
+    if failed:
+        A.flat[:: A.shape[1] + 1] -= add
+        raise np.linalg.LinAlgError("not positive definite")
+    return L
 
 
 def solve_lower(L: Array, B: Array, transpose: bool = False) -> Array:

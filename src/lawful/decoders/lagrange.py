@@ -3,10 +3,14 @@ r"""Newton from the prediction for a law that is given by a graph: sparse, compi
 What `newton` does with dense arrays and a line search from several starts, without either: most rows of most laws need neither.
 The pattern of the matrix, an order of elimination with little fill-in (minimum degree) and the list of multiplications of its
 factor are made once for a law. Rows that do not converge, or for which there may be another answer, are left to `newton`.
+Compiling takes seconds, once on a machine; a single row is not worth it (`interpreted`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -101,11 +105,26 @@ class Plan:
     quadratic: bool
 
 
+_interpreted = ContextVar("interpreted", default=False)
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """A block in which nothing is compiled: `newton` does all the work."""
+    token = _interpreted.set(True)
+    try:
+        yield
+    finally:
+        _interpreted.reset(token)
+
+
 _plans: WeakKeyDictionary[CompiledSystem, dict[bool, Plan | None]] = WeakKeyDictionary()
 
 
 def plan_of(system: CompiledSystem, full: bool) -> Plan | None:
     """Made once for every law (equal laws are one object); None for laws whose derivatives are long and dense."""
+    if _interpreted.get():
+        return None
     kept = _plans.setdefault(system, {})
     if full not in kept:
         kept[full] = _plan(system, full)

@@ -25,6 +25,7 @@ from lawful.decoders import (
     named,
     stack,
 )
+from lawful.decoders.lagrange import interpreted
 from lawful.estimators.judge import AfterDecode
 from lawful.losses import Square
 from lawful.metrics import r2
@@ -136,7 +137,8 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
         calibrate(self.loss_, tasks, self.surrogate_, self.constraint_)
         self.constraint_.in_metric(getattr(self.loss_, "metric_", None))
         first = rows_of(tasks.inputs_of(self.surrogate_), slice(0, 1))
-        self._decode(tasks.X[:1], first)  # an impossible pair of loss and set fails here, not in predict
+        with interpreted():  # compiling takes seconds, once on a machine, and one row is not worth it
+            self._decode(tasks.X[:1], first)  # an impossible pair of loss and set fails here, not in predict
         self._first = first.copy() if isinstance(first, np.ndarray) else None  # the example of a saved model
         return self
 

@@ -55,6 +55,7 @@ SAME = 0.02  # of the shortest length scale: members that differ by less are one
 BASINS = 0.3  # a difference between starts, as a share of the shortest length scale, that is none of basins
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
+FAR_BETTER = 5.0  # times smaller residuals of most rows than with equal length scales are no fit to outliers
 CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
 
 
@@ -150,9 +151,16 @@ class Tuner:
         return [one for one in out if one is not None]
 
     def settled(self, found: list[Found], labels: Labels, together: bool) -> list[Found]:
-        """Members with their noise (and, `together`, a common factor of their length scales) chosen again."""
+        """Members with their noise (and, `together`, a common factor of their length scales) chosen again.
+
+        Without noise to speak of there is nothing to choose: predictions are the same.
+        """
         return [
-            one._replace(x=self.posterior(one.kernel, [labels], replace(one.prior, anchor=None)).settled(one.x, 3, together))
+            one
+            if together and one.log_g[0] < NOISELESS
+            else one._replace(
+                x=self.posterior(one.kernel, [labels], replace(one.prior, anchor=None)).settled(one.x, 3, together)
+            )
             for one, w in zip(found, weights_of(found))
             if w > 0
         ]
@@ -248,7 +256,9 @@ def tune(
     found = merged(tuner.explore(many, begins, priors, seed))
     if given is None:
         equal = Found(families[0], begins[0], np.inf, priors[0])
-        odd = row_weights(many, equal)  # length scales that no outlier can bend
+        # equal length scales are those that no outlier can bend, and a judge of rows unless others predict them far better
+        bent = bulk(many, equal) - bulk(many, likeliest(found)) < len(many.y) * np.log(FAR_BETTER)
+        odd = row_weights(many, equal) if bent else None
         odd = row_weights(many, likeliest(found)) if odd is None else odd
         if odd is not None:
             robust = tuner.explore(replace(many, w=many.w * odd), begins, priors, seed)

@@ -28,11 +28,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
 from lawful._array import (
     Array,
     array_namespace,
+    cholesky_in_place,
     device_of,
     eigh,
     is_numpy_namespace,
@@ -263,16 +263,6 @@ class DualFactor(Factor):
         return xp.where(variance > 0, variance, xp.zeros_like(variance))
 
 
-def _cholesky_in_place(A: np.ndarray, add: float) -> np.ndarray:
-    """The factor of A + add I, in the memory of a Fortran-ordered copy; A is lost."""
-    A.flat[:: A.shape[1] + 1] += add
-    L, failed = dpotrf(np.asfortranarray(A), lower=1, clean=1, overwrite_a=1)
-    if failed:
-        A.flat[:: A.shape[1] + 1] -= add
-        raise np.linalg.LinAlgError("not positive definite")
-    return L
-
-
 class SpectralFactor(DualFactor):
     """Eigenvectors of the block: P = D U (s + n lambda)^-1 U' D for every lambda.
 
@@ -337,22 +327,26 @@ class CholeskyFactor(DualFactor):
     array([[1.]])
     """
 
-    def __init__(self, kernel: Kernel, sample: Sample, lam: float, intercept: bool = True) -> None:
+    def __init__(self, kernel: Kernel, sample: Sample, lam: float, intercept: bool = True, highest: float = 0.0) -> None:
         super().__init__(kernel, sample, intercept)
-        xp = array_namespace(self.w)
-        self.lam = float(lam)
         self._diagonal: Array = None  # of P over w, once it was asked for
+        self.L, self.lam = self._cholesky(float(lam), highest)
+        del self.block
+
+    def _cholesky(self, lam: float, highest: float) -> tuple[Array, float]:
+        """L and its lambda, which is raised (up to `highest`) where rounding has made the matrix singular."""
+        xp = array_namespace(self.w)
         try:
             if self.K is None:
-                self.L = _cholesky_in_place(self.block, self.n * self.lam)
-            else:
-                eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
-                self.L = xp.linalg.cholesky(self.block + self.n * self.lam * eye)
+                return cholesky_in_place(self.block, self.n * lam), lam
+            eye = xp.eye(self.block.shape[0], dtype=self.w.dtype, device=device_of(self.w))
+            return xp.linalg.cholesky(self.block + self.n * lam * eye), lam
         except Exception as error:  # each library has its own
-            if not kernel.trusted:
+            if not self.kernel.trusted:
                 self._check_positive(eigh(self.block)[0])
-            raise ValueError(TOO_SMALL.format(lam=self.lam, least=EPS * self.level)) from error
-        del self.block
+            if lam > highest:
+                raise ValueError(TOO_SMALL.format(lam=lam, least=EPS * self.level)) from error
+        return self._cholesky(3 * lam, highest)
 
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)

@@ -189,7 +189,11 @@ class Posterior:
         for _ in range(steps):
             if here is None:
                 break
-            step = basis @ np.linalg.solve(basis.T @ here.curvature @ basis, -basis.T @ here.slope)
+            slope = basis.T @ here.slope
+            move = np.linalg.solve(basis.T @ here.curvature @ basis, -slope)
+            if -0.5 * float(slope @ move) < GAIN:  # what the step promises
+                break
+            step = basis @ move
             there = self.at(np.append(here.x[:m] + step[:m], np.clip(here.x[m:] + np.clip(step[m:], -3, 3), LOWEST, HIGHEST)))
             if there is None or there.value > here.value - GAIN:
                 here = there if there is not None and there.value < here.value else here
