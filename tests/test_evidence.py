@@ -380,8 +380,7 @@ def test_a_lambda_that_rounding_makes_singular_is_raised_until_it_is_not():
         make_factor(kernel, sample, True, 1e-22)
     lam, factor = regular_factor(kernel, sample, True, np.full(2, 1e-22))
     assert np.all(lam == lam[0]) and 1e-22 < lam[0] <= 3e-8
-    assert factor.lam == lam[0] and np.log(lam[0] / 1e-22) / np.log(3) == pytest.approx(
-        round(np.log(lam[0] / 1e-22) / np.log(3))
-    )
+    steps = np.log(lam[0] / 1e-22) / np.log(3)
+    assert factor.lam == lam[0] and steps == pytest.approx(round(steps))
     again = make_factor(kernel, sample, True, float(lam[0]))
     np.testing.assert_array_equal(factor.L, again.L)
