@@ -42,7 +42,7 @@ from lawful.tasks import Tasks
 
 PARTS = ["same", "kill", "memory", "speed", "model"]
 D, T, CHUNK = 21, 7, 20_000
-LIMIT = 400e6  # bytes a worker may take in `memory`
+LIMIT = 500e6  # bytes a worker may take in `memory`; some 250 MB are its interpreter and packages
 
 
 def block(at: int, n: int, d: int, seed: int) -> np.ndarray:

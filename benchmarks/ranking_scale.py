@@ -126,7 +126,9 @@ def scale(seed, shrink, judged, jobs):
         found = model.surrogate_
         print(f"  {model.surrogate_choice_}")
         print(f"  fit {wall:.0f} s wall, {cpu:.0f} s CPU, peak {peak_gb():.2f} GB ({memory:.2f} before)   (bars: 600 s, 4 GB)")
-        print(f"  chosen: {found.factors_}, kappa {found.kappa_:.3g}; {found.n_tasks_} pairs with {found.least_} queries or more")
+        print(
+            f"  chosen: {found.factors_}, kappa {found.kappa_:.3g}; {found.n_tasks_} pairs with {found.least_} queries or more"
+        )
         before = clocks()
         als, best = tuned_als(train, Z, seed, jobs, judged)
         print(f"  ALS: {best[0]} factors, lam {best[1]}; {clocks()[1] - before[1]:.0f} s CPU with its selection", flush=True)
