@@ -13,7 +13,8 @@ None of this is honest when the kernel compares the ratings themselves (similari
 agree on the pair are then similar for that very reason. There the ridge is `FIXED`, which measured well on MovieLens.
 
 Priors are compared by their rank loss: that of the prior alone on all ratings, plus what the ridges add to it on the sample.
-The first is where priors differ most, and a sample of pairs alone is too noisy to see it.
+The first is where priors differ most, and a sample of pairs alone is too noisy to see it. Where every query rated every item no
+sample is needed: one smoother serves all pairs, and the loss of all of them follows from the items (`choose_complete`).
 """
 
 from __future__ import annotations
