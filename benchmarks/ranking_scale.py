@@ -2,20 +2,22 @@
 
     python benchmarks/ranking_scale.py --part scale                        100,000 queries, 20,000 items, 10 million ratings
     python benchmarks/ranking_scale.py --part scale --shrink 10            a tenth of each
-    python benchmarks/ranking_scale.py --part complete                     2000 queries that ranked everything, cold start
+    python benchmarks/ranking_scale.py --part complete --seed 1 2 3        2000 queries that ranked everything, cold start
 
 scale     a tenth of every query's ratings is held out; the model is fitted to the others, and held-out ratings are ordered by
-          it and by ALS (alternating least squares with biases; its size and ridge chosen by held-out squared error on a sample
-          of the queries, the same grid for both). Rank loss N1 over `--judged` queries. Wall time, CPU time and the peak memory
-          of the process until the end of the fit.
+          it and by ALS (alternating least squares with biases; its size and ridge are those of least rank loss on a tenth of
+          the training ratings). Like for like: once with the attributes of the queries, which ALS has as a ridge regression of
+          every item in the same rounds, and once with the ratings alone. Rank loss N1 over `--judged` queries. Wall time, CPU
+          time and the peak memory of the process until the end of the fit.
 complete  2000 training queries and 1000 new ones without ratings, 10, 20 and 50 items, X is demographics. The default, the
           other settings of the same estimator, and kernel ridge on ranks (linear and Gaussian, its ridge and width by 5-fold
-          cross-validation). Kendall's tau.
+          cross-validation). Kendall's tau of every seed, and the least time of a fit among them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import time
 
@@ -24,9 +26,12 @@ from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
+from lawful._threads import on_threads
 from lawful.estimators.ranker import ConstrainedRanker
 from lawful.metrics import rank_loss
-from lawful.surrogates.pairs.wide_factors import WideFactors, select_wide
+from lawful.surrogates.pairs.wide_factors import WideFactorization, WideFactors
+
+ALS_GRID = [(8, 0.3), (8, 0.6), (8, 1.2), (12, 0.6), (12, 1.2), (16, 0.6), (16, 1.2), (16, 2.4)]  # factors, lam
 
 
 def clocks():
@@ -84,49 +89,69 @@ def rows_of_items(T):
     return out
 
 
+def tuned_als(train, Z, seed, jobs, judged):
+    """ALS with biases, z_u . g_i beside them; size and ridge by the rank loss of a tenth of the training ratings."""
+    known, asked = held_out(train, seed + 1)
+    rows = np.sort(np.random.default_rng(seed + 1).permutation(train.shape[0])[:judged])
+
+    def loss(cell):
+        model = WideFactors(WideFactorization(*cell), 1, seed, 1).fit(known, Z)
+        parts = (rows[start : start + 500] for start in range(0, len(rows), 500))
+        found = [rank_loss(asked[r], scores=model.scorer(known[r], Z[r]).all(slice(None)), per_query=True) for r in parts]
+        return np.nanmean(np.concatenate(found))
+
+    losses = on_threads(loss, ALS_GRID, jobs)
+    best = ALS_GRID[int(np.argmin(losses))]
+    print("    " + ", ".join(f"{k} factors, lam {lam}: {value:.4f}" for (k, lam), value in zip(ALS_GRID, losses)))
+    return WideFactors(WideFactorization(*best), 1, seed, jobs).fit(train, Z), best
+
+
 def scale(seed, shrink, judged, jobs):
     n, D, per_query = 100_000 // shrink, max(20_000 // shrink, 200), 100
     X, R = make_large(n, D, per_query, seed)
     train, test = held_out(R, seed)
     del R
-    print(f"{n} queries, {D} items, {train.nnz} ratings to learn from, {test.nnz} held out; {jobs} threads", flush=True)
+    print(f"{n} queries, {D} items, {train.nnz} ratings to learn from, {test.nnz} held out; {jobs} threads")
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f}", flush=True)
     ConstrainedRanker(pairs="frequent", n_jobs=jobs).fit(X[:200], train[:200])  # compiles
-    before, memory = clocks(), peak_gb()
-    model = ConstrainedRanker(pairs="frequent" if shrink > 1 else "auto", n_jobs=jobs).fit(X, train)
-    wall, cpu = clocks() - before
-    found = model.surrogate_
-    print(f"  {model.surrogate_choice_}")
-    print(f"  fit {wall:.0f} s wall, {cpu:.0f} s CPU, peak {peak_gb():.2f} GB ({memory:.2f} before)   (bars: 600 s, 4 GB)")
-    print(f"  chosen: {found.factors_}, kappa {found.kappa_:.3g}; {found.n_tasks_} pairs with {found.least_} queries or more")
-    before = clocks()
-    nothing = np.zeros((n, 0))
-    tuned = select_wide(train, nothing, seed, jobs)
-    als = WideFactors(tuned, 1, seed, jobs).fit(train, nothing)
-    print(
-        f"  ALS: {clocks()[1] - before[1]:.0f} s CPU with its selection: {tuned.n_factors} factors, lam {tuned.lam}", flush=True
-    )
+    attributes = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(X.shape[1]))
+    kinds = {"ratings and attributes": (X, attributes), "ratings alone": (None, np.zeros((n, 0)))}
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:judged])
     chosen = chosen[np.diff(test.indptr)[chosen] > 1]
-    losses = {"ConstrainedRanker": [], "its factor prior, sorted": [], "ALS": []}
-    before = clocks()
-    for start in range(0, len(chosen), 500):
-        rows = chosen[start : start + 500]
-        T, profile = test[rows], train[rows]
-        orders = model.decode(X[rows], profile, items=rows_of_items(T), bound=False)
-        losses["ConstrainedRanker"].append(rank_loss(T, orders.positions, per_query=True))
-        F = found._inputs(X[rows], profile)[1]
-        losses["its factor prior, sorted"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
-        F = als.scorer(profile, np.zeros((len(rows), 0)))
-        losses["ALS"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
-    print(
-        f"  {len(chosen)} queries ordered and judged in {clocks()[1] - before[1]:.0f} s CPU; rank loss N1 of held-out ratings:"
-    )
-    reference = np.concatenate(losses["ALS"])
-    for name, values in losses.items():
-        values = np.concatenate(values)
-        more = values - reference
-        spread = np.nanstd(more) / np.sqrt(np.isfinite(more).sum())
-        print(f"    {name:<28}{np.nanmean(values):.4f}   less ALS {np.nanmean(more):+.4f} +- {spread:.4f}")
+    for kind, (A, Z) in kinds.items():
+        print(kind)
+        before, memory = clocks(), peak_gb()
+        model = ConstrainedRanker(pairs="frequent" if shrink > 1 else "auto", n_jobs=jobs).fit(A, train)
+        wall, cpu = clocks() - before
+        found = model.surrogate_
+        print(f"  {model.surrogate_choice_}")
+        print(f"  fit {wall:.0f} s wall, {cpu:.0f} s CPU, peak {peak_gb():.2f} GB ({memory:.2f} before)   (bars: 600 s, 4 GB)")
+        print(
+            f"  chosen: {found.factors_}, kappa {found.kappa_:.3g}; {found.n_tasks_} pairs with {found.least_} queries or more"
+        )
+        before = clocks()
+        als, best = tuned_als(train, Z, seed, jobs, judged)
+        print(f"  ALS: {best[0]} factors, lam {best[1]}; {clocks()[1] - before[1]:.0f} s CPU with its selection", flush=True)
+        losses = {"ConstrainedRanker": [], "its factor prior, sorted": [], "ALS": []}
+        before = clocks()
+        for start in range(0, len(chosen), 500):
+            rows = chosen[start : start + 500]
+            T, profile, B = test[rows], train[rows], None if A is None else A[rows]
+            orders = model.decode(B, profile, items=rows_of_items(T), bound=False)
+            losses["ConstrainedRanker"].append(rank_loss(T, orders.positions, per_query=True))
+            F = found._inputs(B, profile)[1]
+            losses["its factor prior, sorted"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
+            F = als.scorer(profile, Z[rows])
+            losses["ALS"].append(rank_loss(T, scores=F.all(slice(None)), per_query=True))
+        spent = clocks()[1] - before[1]
+        print(f"  {len(chosen)} queries ordered and judged in {spent:.0f} s CPU; rank loss N1 of held-out ratings:")
+        reference = np.concatenate(losses["ALS"])
+        for name, values in losses.items():
+            values = np.concatenate(values)
+            more = values - reference
+            spread = np.nanstd(more) / np.sqrt(np.isfinite(more).sum())
+            print(f"    {name:<28}{np.nanmean(values):.4f}   less ALS {np.nanmean(more):+.4f} +- {spread:.4f}", flush=True)
+        del model, found, als
 
 
 # ------------------------------------------------------------------------------------------------------------ complete
@@ -176,40 +201,42 @@ SETTINGS = {
 }
 
 
-def complete(seed, sizes, jobs):
+def complete(seeds, sizes, jobs):
+    peer = "kernel ridge on ranks"
     for D in sizes:
-        X, R = make_complete(3000, D, seed)
-        ConstrainedRanker(n_jobs=jobs).fit(X[:80], R[:80])  # compiles
-        print(f"{D} items ranked by 2000 queries, 1000 new queries without ratings (seed {seed})")
-        taus = {}
-        for name, options in SETTINGS.items():
-            before = clocks()
-            model = ConstrainedRanker(n_jobs=jobs, **options).fit(X[:2000], R[:2000])
-            wall, cpu = clocks() - before
-            taus[name] = kendall(R[2000:], -model.predict(X[2000:]))
-            bar = (
-                f"   {100 * (taus[name] / max(taus.values()) - 1):+.1f} % of the best so far"
-                if taus[name] < max(taus.values())
-                else ""
-            )
-            print(f"  {name:<28}tau {taus[name]:.4f}   fit {wall:5.2f} s wall, {cpu:5.2f} s CPU{bar}", flush=True)
-        print(f"  {'kernel ridge on ranks':<28}tau {kendall(R[2000:], ridge_on_ranks(X[:2000], R[:2000], X[2000:])):.4f}")
-        print(
-            f"  the default is {100 * (1 - taus['default'] / max(taus.values())):.2f} % behind the best of its settings (bar 1)"
-        )
+        print(f"{D} items ranked by 2000 queries, 1000 new queries without ratings; load {os.getloadavg()[0]:.1f}")
+        taus = {name: [] for name in [*SETTINGS, peer]}
+        clock = {name: [] for name in SETTINGS}
+        for seed in seeds:
+            X, R = make_complete(3000, D, seed)
+            ConstrainedRanker(n_jobs=jobs).fit(X[:80], R[:80])  # compiles
+            for name, options in SETTINGS.items():
+                before = clocks()
+                model = ConstrainedRanker(n_jobs=jobs, **options).fit(X[:2000], R[:2000])
+                clock[name].append(clocks() - before)
+                taus[name].append(kendall(R[2000:], -model.predict(X[2000:])))
+            taus[peer].append(kendall(R[2000:], ridge_on_ranks(X[:2000], R[:2000], X[2000:])))
+        for name, values in taus.items():
+            fit = "   fit wall {:.2f}, CPU {:.2f} s".format(*np.min(clock[name], axis=0)) if name in clock else ""
+            print(f"  {name:<28}tau {np.mean(values):.4f}  ({', '.join(f'{v:.4f}' for v in values)}){fit}", flush=True)
+        best = np.max([taus[name] for name in SETTINGS], axis=0)
+        behind = 100 * (1 - np.array(taus["default"]) / best)
+        more = np.array(taus["default"]) - taus[peer]
+        print(f"  the default is at most {behind.max():.2f} % behind the best of its settings (bar 1)")
+        print(f"  default less {peer}: {more.mean():+.4f} ({', '.join(f'{v:+.4f}' for v in more)})", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=["scale", "complete"], required=True)
-    parser.add_argument("--seed", type=int, default=4000)
+    parser.add_argument("--seed", type=int, nargs="+", default=[4000], help="complete: one or several")
     parser.add_argument("--shrink", type=int, default=1, help="scale: divide queries, items and ratings by so much")
     parser.add_argument("--judged", type=int, default=5000, help="scale: queries whose held-out ratings are ordered")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 20, 50], help="complete: numbers of items")
     parser.add_argument("--jobs", type=int, default=2, help="threads")
     a = parser.parse_args()
     if a.part == "scale":
-        scale(a.seed, a.shrink, a.judged, a.jobs)
+        scale(a.seed[0], a.shrink, a.judged, a.jobs)
     else:
         complete(a.seed, a.sizes, a.jobs)
 

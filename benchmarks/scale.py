@@ -10,8 +10,10 @@ each torque, averaged, on 5000 states without noise. Times of one run, in one pr
 cpu      n rows, M centres: seconds, peak memory, and the rate of the fit as a share of the measured rate of a matrix product;
          then scikit-learn's Nystroem + Ridge on as many rows as it can hold, with the same centres, kernel and lambda.
 exact    KernelRidge() and NystromRidge() at n = 1000 ... 10,000.
-falkon   Falkon as published (Rudi, Carratino & Rosasco 2017) in plain NumPy: seconds until it has our error within 1 %.
-growth   seconds and memory of fit and predict against n, M and T: fitted exponents, and a picture (--out docs/scale.png).
+falkon   Falkon as published (Rudi, Carratino & Rosasco 2017) in plain torch: seconds until it has our error within 1 %; the
+         same kernel, centres and lambda.
+growth   seconds and memory of fit and predict against n, M, T, the number of equations and of items: fitted exponents, and a
+         picture (--out docs/growth.png).
 gpu      exact ridges of 44,000 rows for 30 lambdas; 1e6 rows on 1e4 centres beside the plain products, in double precision and
          in TF32; 1e7 rows from host memory.
 """
@@ -170,127 +172,40 @@ def exact(args: argparse.Namespace) -> None:
 
 
 def falkon(args: argparse.Namespace) -> None:
-    n = 20_000 if args.quick else 100_000
+    import torch  # the peer needs it
+    from scale_falkon import Clock
+    from scale_falkon import falkon as published
+
+    n = args.falkon_n
     test = Test(args.seed)
     X, Y = arm(n, args.seed)
     first = NystromRidge(Gaussian(), n_centers=args.centers).fit(X[:10_000], Y[:10_000])
     kernel, lam = first.kernel_, float(np.median(first.lam_)) * 10_000 / n
-    for solver in ("direct", "cg"):
-        model, seconds = timed(NystromRidge(kernel, lam=lam, n_centers=args.centers, solver=solver, tol=1e-5).fit, X, Y)
-        error = test.error(model.predict)
-        print(f"NystromRidge, {solver:6} {seconds:7.1f} s  error {error:.6f}  ({model.n_iter_} iterations)", flush=True)
-        aim = error if solver == "direct" else aim  # noqa: F821
-    plain_falkon(X, Y, model.centers_, kernel, lam, test, 1.01 * aim)
+    print(f"{n} rows, {args.centers} centres, lambda {lam:.1e}; torch has {torch.get_num_threads()} threads", flush=True)
+    print(f"{'':>30} {'wall s':>7} {'CPU s':>7} {'error':>9} {'steps':>5}")
+    aim = np.inf
+    centers = first.centers_
+    published(X[:5000], Y[:5000], centers[:200], kernel.scales(X.shape[1]), lam, test, np.inf)  # libraries are loaded
+    for _ in range(args.repeats):
+        for solver in ("direct", "cg"):
+            clock = Clock()
+            with clock:
+                model = NystromRidge(kernel, lam=lam, centers=centers, solver=solver, tol=1e-5).fit(X, Y)
+            error = test.error(model.predict)
+            aim = error if solver == "direct" else aim
+            _line(f"NystromRidge, {solver}", clock.spent, error, model.n_iter_)
+        spent, error, steps = published(X, Y, centers, kernel.scales(X.shape[1]), lam, test, 1.01 * aim)
+        _line("Falkon, published, torch", spent, error, steps)
 
 
-def plain_falkon(X, Y, C, kernel, lam, test, aim, block: int = 4096, most: int = 100) -> None:
-    """The algorithm as printed: T = chol(K_MM), A = chol(T T' / M + lambda I), conjugate gradients on B' H B."""
-    from scipy.linalg import cholesky, solve_triangular
-
-    (n, M), mean = (len(X), len(C)), Y.mean(axis=0)
-    scale = kernel.scales(X.shape[1])
-    V = C / scale
-
-    def values(A):
-        U = A / scale
-        q = (U**2).sum(axis=1)[:, None] + (V**2).sum(axis=1)[None, :] - 2 * U @ V.T
-        return np.exp(-np.maximum(q, 0, out=q), out=q)
-
-    spent, start = 0.0, time.perf_counter()
-    T = cholesky(values(C) + 1e-12 * M * np.eye(M))
-    A = cholesky(T @ T.T / M + lam * np.eye(M))
-
-    def down(u):
-        return solve_triangular(T, solve_triangular(A, u))
-
-    def up(v):
-        return solve_triangular(A, solve_triangular(T, v, trans=1), trans=1)
-
-    def knm(u, extra=None):
-        out = np.zeros((M, Y.shape[1]))
-        for i in range(0, n, block):
-            K = values(X[i : i + block])
-            out += K.T @ ((K @ u if u is not None else 0) + (extra[i : i + block] if extra is not None else 0))
-        return out
-
-    r = up(knm(None, (Y - mean) / n))
-    beta = np.zeros_like(r)
-    p, rs = r, (r * r).sum(axis=0)
-    for step in range(1, most + 1):  # noqa: B007
-        q = down(p)
-        w = up(knm(q) / n) + lam * solve_triangular(A, solve_triangular(A, p), trans=1)
-        a = rs / (p * w).sum(axis=0)
-        beta, r = beta + a * p, r - a * w
-        new = (r * r).sum(axis=0)
-        p, rs = r + new / rs * p, new
-        spent += time.perf_counter() - start
-        error = test.error(lambda B: values(B) @ down(beta) + mean)  # noqa: B023
-        if error <= aim:
-            break
-        start = time.perf_counter()
-    print(
-        f"Falkon, plain NumPy  {spent:7.1f} s  error {error:.6f}  ({step} iterations"
-        f"{'' if error <= aim else ', not there yet'})"
-    )
+def _line(name: str, spent: np.ndarray, error: float, steps: int) -> None:
+    print(f"{name:>30} {spent[0]:>7.1f} {spent[1]:>7.1f} {error:>9.6f} {steps:>5}", flush=True)
 
 
 def growth(args: argparse.Namespace) -> None:
-    cut = 2 if args.quick else 1
-    plans = {
-        "n": ([10_000 // cut, 20_000 // cut, 40_000 // cut, 80_000 // cut, 160_000 // cut], lambda v: (v, 1000, 7)),
-        "M": ([250, 500, 1000, 2000, 4000][: 5 - cut + 1], lambda v: (20_000, v, 7)),
-        "T": ([1, 4, 16, 64], lambda v: (20_000, 1000, v)),
-        "T with gaps": ([1, 2, 4, 8], lambda v: (20_000, 1000, v)),
-    }
-    rows = {}
-    for name, (sizes, shape) in plans.items():
-        for size in sizes:
-            n, M, T = shape(size)
-            X, Y = arm(n, args.seed)
-            Y = np.tile(Y, (1, -(-T // JOINTS)))[:, :T]
-            if "gaps" in name:
-                Y = np.where(np.random.default_rng(0).uniform(size=Y.shape) < 0.3, np.nan, Y)
-            model = None  # the last one's memory is free again
-            before, peak = _resident(), Peak()
-            model, fit = timed(NystromRidge(Gaussian(8.0 * X.std(axis=0)), lam=1e-7, n_centers=M).fit, X, Y)
-            memory = peak.bytes() - before
-            _, predict = timed(model.predict, X)
-            rows.setdefault(name, []).append((size, fit, predict, memory))
-            print(
-                f"{name:>12} = {size:>7}: fit {fit:7.2f} s, predict {predict:6.2f} s, memory {in_words(max(memory, 0)):>8}",
-                flush=True,
-            )
-    for name, found in rows.items():
-        table = np.array(found)[1:]  # the smallest is all overhead
-        slopes = [np.polyfit(np.log(table[:, 0]), np.log(np.maximum(table[:, j], 1e-9)), 1)[0] for j in (1, 2, 3)]
-        print(f"exponent in {name}: fit {slopes[0]:.2f}, predict {slopes[1]:.2f}, memory {slopes[2]:.2f}")
-    picture(rows, args.out)
+    from scale_growth import growth as grown  # rankings bring a compiler, which a GPU machine may lack
 
-
-def _resident() -> float:
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmRSS:"):
-            return float(line.split()[1]) * 1024
-    return 0.0
-
-
-def picture(rows: dict, path: str | None) -> None:
-    if path is None:
-        return
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
-    for axis, title, j, unit in zip(axes, ("fit", "predict", "memory of the fit"), (1, 2, 3), ("seconds", "seconds", "GB")):
-        for name, found in rows.items():
-            table = np.array(found)
-            axis.loglog(table[:, 0], table[:, j] / (1e9 if j == 3 else 1), "o-", label=name, ms=3, lw=1)
-        axis.set(title=title, xlabel="size", ylabel=unit)
-    axes[0].legend(fontsize=7)
-    figure.savefig(path, dpi=110)
-    print(f"picture: {path}")
+    grown(args.seed, args.quick, args.out)
 
 
 def gpu(args: argparse.Namespace) -> None:
@@ -397,6 +312,8 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--centers", type=int, default=2000)
     parser.add_argument("--peer-n", type=int, default=None, help="rows for scikit-learn; by default as many as it can hold")
+    parser.add_argument("--falkon-n", type=int, default=100_000, help="rows beside Falkon")
+    parser.add_argument("--repeats", type=int, default=1, help="of the fits beside Falkon")
     parser.add_argument("--huge", type=int, default=10_000_000, help="rows of the last fit on the GPU")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seed", type=int, default=1)

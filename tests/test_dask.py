@@ -316,9 +316,70 @@ def test_errors_say_what_would_do(folder):
     ):
         with pytest.raises(error, match=words):
             call()
+    table = dd.from_pandas(folder[1], npartitions=2)
+    site = table.assign(site="at " + table["u"].astype(str))
+    day = table.assign(day=dd.to_datetime(table["u"] * 0))
+    for error, words, call in (
+        (ValueError, "partition .: the columns site hold no numbers; .*or drop them", lambda: scale.fit(ridge, site, "east")),
+        (ValueError, "partition .: the columns day hold no numbers", lambda: scale.fit(ridge, day, ["east"])),
+        (ValueError, "Y names the column 'east' more than once", lambda: scale.fit(ridge, table, ["east", "east"])),
+        (TypeError, "Y is a NoneType.*names of columns of X", lambda: scale.fit(ridge, table, None)),
+        (ValueError, "no row of the table has an output", lambda: scale.fit(ridge, table[table["u"] > 10], "east")),
+        (ValueError, "no row of the table has an output", lambda: scale.fit(ridge, x, y * np.nan)),
+    ):
+        with pytest.raises(error, match=words):
+            call()
     named = NystromRidge(centers=CENTERS, **GIVEN).fit(folder[1][["u", "v"]], Y)
     with pytest.raises(ValueError, match="X has no column 'v', which was an input in fit"):
         scale.predict(named, dd.read_parquet(folder[0], columns=["u"]))
+
+
+@pytest.mark.dask
+def test_paths_that_will_not_do(tmp_path):
+    """Missing, empty, not Parquet, files that do not have the same columns, and one that was not written to its end."""
+    ridge = NystromRidge(centers=CENTERS, **GIVEN)
+    empty, text, mixed, torn = (tmp_path / name for name in ("empty", "x.csv", "mixed", "torn"))
+    for place in (empty, mixed, torn):
+        place.mkdir()
+    text.write_text("u,v\n1,2\n")
+    frame = pd.DataFrame(np.c_[X, Y], columns=["u", "v", "east", "north"])
+    frame[:3000].to_parquet(mixed / "a.parquet")
+    frame[3000:].rename(columns={"v": "w"}).to_parquet(mixed / "b.parquet")
+    frame[:3000].to_parquet(torn / "a.parquet")
+    (torn / "b.parquet").write_bytes((torn / "a.parquet").read_bytes()[:1000])
+    for error, words, path in (
+        (FileNotFoundError, "X is '.*nothing', which cannot be read as Parquet.*give a folder", tmp_path / "nothing"),
+        (ValueError, "cannot be read as Parquet.*give a folder", empty),
+        (ValueError, "cannot be read as Parquet.*not a parquet file", text),
+        (ValueError, "a partition could not be read.*'v'.*the same columns", mixed),
+        (ValueError, "a partition could not be read.*must be whole", torn),
+    ):
+        with pytest.raises(error, match=words):
+            scale.fit(ridge, path, ["east", "north"], sample=1000)
+
+
+@pytest.mark.dask
+def test_tables_as_they_come(tmp_path):
+    """Nullable numbers, None for a gap, whole numbers, truth values, names in an Index, chunks across columns."""
+    import dask.array as da
+    import dask.dataframe as dd
+
+    frame = pd.DataFrame(np.c_[X, Y], columns=["u", "v", "east", "north"])
+    frame["u"], frame["up"] = (100 * frame["u"]).round(), frame["v"] > 0
+    frame.loc[::3, "east"] = np.nan
+    given = {"centers": frame[["u", "v", "up"]].to_numpy(float)[:50], **GIVEN}
+    usual = NystromRidge(**given).fit(frame[["u", "v", "up"]].to_numpy(float), frame[["east", "north"]].to_numpy())
+    gaps = frame.astype({"east": object}).where(frame.notna(), None)
+    for table in (frame.convert_dtypes(), frame.convert_dtypes(dtype_backend="pyarrow"), gaps):
+        dd.from_pandas(table, npartitions=3).to_parquet(tmp_path / "table", overwrite=True)
+        for source in (dd.from_pandas(table, npartitions=4), tmp_path / "table"):
+            found = scale.fit(NystromRidge(**given), source, pd.Index(["east", "north"]), sample=1000)
+            assert_same_ridge(found, usual)
+            predicted = scale.predict(found, source).compute()
+            np.testing.assert_allclose(predicted, usual.predict(frame[["u", "v", "up"]].to_numpy(float)), atol=1e-9)
+    plain = NystromRidge(centers=CENTERS, **GIVEN).fit(X, Y)
+    across = da.from_array(X, chunks=(700, 1)), da.from_array(Y, chunks=(1100, 1))
+    assert_same_ridge(scale.fit(NystromRidge(centers=CENTERS, **GIVEN), *across, sample=1000), plain)
 
 
 # ---------------------------------------------------------------------- grids

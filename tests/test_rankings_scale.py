@@ -232,6 +232,32 @@ def test_queries_without_ratings_have_a_fit_of_their_own():
     assert np.allclose(S[[0, 2, 3]], model.pair_scores(X_new[[0, 2, 3]], [(0, 1), (6, 2)]))
 
 
+@pytest.mark.parametrize("prior", [None, "item_bias"])
+def test_priors_of_complete_rankings_are_compared_by_the_loss_of_all_pairs(prior):
+    """The held-out loss is that of refits without each query in turn, over all pairs; so is the error that chooses kappa."""
+    X, R = draw(n=40, D=26, rated=1.0, noise=2.0)
+    model = PairwiseRidge(prior, ridge="kappa", targets="scaled")
+    kappa, loss = model._held_out_loss(PairTasks.read(X, R))
+    pairs = np.stack(np.triu_indices(26, 1), axis=1)
+    f = np.zeros(R.shape) if prior is None else model.slope_ * model.prior_.training_scores().toarray()
+    values = R / np.sqrt((np.square(R - R.mean(1, keepdims=True)).sum(1) + 10 * np.mean(R.var(1))) / 36)[:, None]
+    K = model.kernel_.gram()
+    y, g = (v[:, pairs[:, 0]] - v[:, pairs[:, 1]] for v in (values, f))
+
+    def held_out(kappa):
+        out = np.empty(y.shape)
+        for i in range(len(X)):
+            rest = np.delete(np.arange(len(X)), i)
+            alpha = np.linalg.solve(K[np.ix_(rest, rest)] + kappa * np.eye(len(rest)), K[rest, i])
+            out[i] = g[i] + alpha @ (y - g)[rest]
+        return out
+
+    errors = [np.sum((y - held_out(k)) ** 2) for k in (kappa * 10**-0.25, kappa, kappa * 10**0.25)]
+    assert errors[1] == min(errors)
+    wrong = np.where(y * held_out(kappa) < 0, np.abs(y), 0.0)  # |y| over the spread of a query: its share does not change
+    assert loss == pytest.approx(np.mean(wrong.sum(1) / np.abs(y).sum(1)), rel=1e-9)
+
+
 def test_the_cold_prior_leaves_the_user_out():
     """Its training scores err more than those of a prior that has seen the user, and it ignores ratings."""
     X, R = draw(n=80, D=10, rated=0.7)

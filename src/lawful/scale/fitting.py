@@ -66,6 +66,11 @@ def fit(estimator: Any, X: Any, Y: Any, sample_weight: Any = None, *, sample: in
     seed = 0 if ridge.random_state is None else int(np.random.default_rng(ridge.random_state).integers(2**31))
     form, one = shared(table.form), dask().delayed(partial(look, size=size, seed=seed))
     known: Look = computed(tree([one(i, *xyw, form) for i, xyw in enumerate(table.parts)], merge))
+    if not known.n_seen:
+        raise ValueError(
+            f"{WHO}.fit: no row of the table has an output that was observed; give labels that are not all missing, and "
+            "weights that are not all 0"
+        )
     rows = _sample(known, table)
     if len(known.keys) == known.n_seen:
         return estimator.fit(*rows)

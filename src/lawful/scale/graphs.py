@@ -46,5 +46,12 @@ def tree(nodes: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
 
 def computed(node: Any) -> Any:
     """The value of a node, from the cluster of the current client, or from threads of this process."""
-    with dask().config.set({"distributed.admin.large-graph-warning-threshold": LITERAL}), blas_threads(1):
-        return dask().compute(node, retries=RETRIES)[0]
+    try:
+        with dask().config.set({"distributed.admin.large-graph-warning-threshold": LITERAL}), blas_threads(1):
+            return dask().compute(node, retries=RETRIES)[0]
+    except Exception as error:
+        if not (isinstance(error, KeyError) or type(error).__module__.startswith("pyarrow")):
+            raise
+        raise ValueError(
+            f"lawful.scale: a partition could not be read ({error}); Parquet files must be whole and have the same columns"
+        ) from error

@@ -6,6 +6,7 @@ partitions, or the names of columns of X; so are sample weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -24,7 +25,7 @@ WHO = "lawful.scale"
 def collection(X: Any, what: str = "X") -> Any:
     """A dask array whose columns are in one chunk, or a dask DataFrame; a path is that of a Parquet folder."""
     if isinstance(X, str | PathLike):
-        return dask().dataframe.read_parquet(X)
+        return _folder(X, what)
     if isinstance(X, dask().array.Array):
         if X.ndim not in (1, 2):
             raise ValueError(f"{WHO}: {what} has {X.ndim} axes; give (n, columns) or (n,)")
@@ -32,10 +33,24 @@ def collection(X: Any, what: str = "X") -> Any:
     frames = dask().dataframe
     if isinstance(X, frames.DataFrame | frames.Series):
         return X
+    beside = "names of columns of X" if what != "X" else "a Parquet folder"
     raise TypeError(
-        f"{WHO}: {what} is a {type(X).__name__}, which is not of dask; give a dask array, a dask DataFrame or a "
-        "Parquet folder, or use the estimator's own methods, which take arrays"
+        f"{WHO}: {what} is a {type(X).__name__}, which is not of dask; give a dask array, a dask DataFrame or "
+        f"{beside}, or use the estimator's own methods, which take arrays"
     )
+
+
+def _folder(path: str | PathLike[str], what: str) -> Any:
+    """The Parquet files of a folder as one table."""
+    try:
+        return dask().dataframe.read_parquet(path)
+    except (OSError, ValueError) as error:
+        kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
+        said = str(error).rpartition("Original Message: ")[2]
+        raise kind(
+            f"{WHO}: {what} is {str(path)!r}, which cannot be read as Parquet ({said}); give a folder of .parquet files with "
+            "the same columns, or such a file"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,14 @@ def _names(Y: Any) -> list[str] | None:
     """Y as names of columns; None where it is data."""
     if isinstance(Y, str):
         return [Y]
-    return list(Y) if isinstance(Y, list | tuple) and Y and all(isinstance(name, str) for name in Y) else None
+    listed = isinstance(Y, list | tuple) or (hasattr(Y, "tolist") and getattr(Y, "ndim", 0) == 1 and not hasattr(Y, "dask"))
+    names = list(Y) if listed else []
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{WHO}: Y names the column {twice!r} more than once; name every output once")
+    return names
 
 
 def _others(X: Any, names: list[str]) -> list[str] | None:
@@ -137,8 +159,19 @@ def read(at: int, x: Any, y: Any, w: Any, form: Form) -> Rows:
     """A partition as arrays, checked."""
     try:
         return _read(x, y, w, form)
-    except ValueError as error:
-        raise ValueError(f"{WHO}, partition {at}: {error}") from error
+    except (TypeError, ValueError) as error:
+        names = ", ".join(_not_numbers(x))
+        said = f"the columns {names} hold no numbers; make numbers of them (for categories one column each), or drop them"
+        raise ValueError(f"{WHO}, partition {at}: {said if names else error}") from error
+
+
+def _not_numbers(x: Any) -> Iterator[str]:
+    """The names of the columns of a table that are text, categories or dates."""
+    for name in getattr(x, "columns", ()):
+        try:
+            x[name].astype(float)
+        except (TypeError, ValueError):
+            yield str(name)
 
 
 def _read(x: Any, y: Any, w: Any, form: Form) -> Rows:

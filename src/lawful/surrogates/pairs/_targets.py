@@ -13,11 +13,13 @@ None of this is honest when the kernel compares the ratings themselves (similari
 agree on the pair are then similar for that very reason. There the ridge is `FIXED`, which measured well on MovieLens.
 
 Priors are compared by their rank loss: that of the prior alone on all ratings, plus what the ridges add to it on the sample.
-The first is where priors differ most, and a sample of pairs alone is too noisy to see it.
+The first is where priors differ most, and a sample of pairs alone is too noisy to see it. Where every query rated every item no
+sample is needed: one smoother serves all pairs, and the loss of all of them follows from the items (`choose_complete`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -96,37 +98,74 @@ def choose_kappa(
     """kappa from a sample of observations, and what it adds to the rank loss of the prior alone: the share of the weight |y|
     that the predictions without the query at hand put the wrong way round, less that of the prior.
 
-    K: the Gram matrix of all queries; features: Z with K = Z Z', which is then not needed; grid: the kappas to choose from.
+    K: the Gram matrix of all queries; features: Z with K = Z Z', and K is then not needed; grid: the kappas to choose from.
     Ties go to the larger kappa. With nothing to measure it is the size of the kernel.
     """
-    sizes = np.diagonal(K) if K is not None else np.sum(features**2, axis=1)  # type: ignore[operator]
-    unit = float(np.mean(sizes)) or 1.0
+    unit = kernel_size(K, features)
     grid = unit * GRID if grid is None else grid
-    kinds, which = np.unique(sample.low * (int(sample.high.max(initial=0)) + 1) + sample.high, return_inverse=True)
-    order = np.argsort(which, kind="stable")
+    pair = sample.low * (int(sample.high.max(initial=0)) + 1) + sample.high
+    order = np.argsort(pair, kind="stable")
     alike: dict[bytes, list[np.ndarray]] = {}
-    for rows in np.split(order, np.searchsorted(which[order], np.arange(1, len(kinds)))):
+    for rows in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
         if rows.size:
             alike.setdefault(sample.users[rows].tobytes(), []).append(rows)
-    squares, lost, prior, weight = np.zeros(len(grid)), np.zeros(len(grid)), 0.0, 0.0
+    parts, squares = [], np.zeros(len(grid))
     for tasks in alike.values():
         # g pairs on the same queries cost no more than one by one when they take g^(1/3) times as many
         most = np.inf if features is not None else min(int(LARGEST * len(tasks) ** (1 / 3)), MOST)
         at = np.stack(tasks)[:, thinned(tasks[0].size, most)]
         s, U = decompose(K, features, sample.users[at[0]])
-        y, left = sample.y[at].T, (sample.y - sample.f)[at].T
-        rotated = U.T @ left
-        for j, kappa in enumerate(grid):
-            h = s / (s + kappa)
-            residual = (left - U @ (h[:, None] * rotated)) / (1 - U**2 @ h)[:, None]
-            squares[j] += np.sum(np.mean(residual**2, axis=0))
-            lost[j] += np.sum(np.mean(np.abs(y) * (1 - np.sign(y * (y - residual))), axis=0)) / 2
-        prior += float(np.sum(np.mean(np.abs(y) * (1 - np.sign(y * (y - left))), axis=0))) / 2
-        weight += float(np.sum(np.mean(np.abs(y), axis=0)))
+        left = (sample.y - sample.f)[at].T
+        parts.append((s, U, sample.y[at].T, left))
+        squares += [np.sum(e**2) / len(e) for e in without_each(s, U, left, grid)]
     if not squares.any():
         return (float(grid[0]) if len(grid) == 1 else unit), 0.0
-    best = len(grid) - 1 - int(np.argmax((squares <= squares.min() * (1 + 1e-9))[::-1]))
-    return float(grid[best]), (float(lost[best]) - prior) / (weight or 1.0)
+    best = least(squares)
+    lost, weight = 0.0, 0.0
+    for s, U, y, left in parts:
+        (e,) = without_each(s, U, left, grid[best : best + 1])
+        lost += np.sum(np.mean(np.abs(y) * (np.sign(y * (y - left)) - np.sign(y * (y - e))), axis=0)) / 2
+        weight += np.sum(np.mean(np.abs(y), axis=0))
+    return float(grid[best]), float(lost) / (float(weight) or 1.0)
+
+
+def choose_complete(
+    V: np.ndarray, F: np.ndarray, K: np.ndarray | None, features: np.ndarray | None, grid: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """kappa where every query has a value V (n, D) for every item, and the prior says F; all pairs are looked at.
+
+    Pairs on the same queries have one smoother, and errors of differences are differences of errors: with e_ip that of leaving
+    query i out of the ridge of V_p - F_p, the squared errors of all pairs of query i sum to D sum_p e_ip^2 - (sum_p e_ip)^2.
+    Also returns the queries that were looked at (all of them where there are features) and what is predicted for them.
+    """
+    unit = kernel_size(K, features)
+    grid = unit * GRID if grid is None else grid
+    rows = thinned(len(V), np.inf if features is not None else MOST)
+    s, U = decompose(K, features, rows)
+    left = (V - F)[rows]
+    squares = [V.shape[1] * np.sum(e**2) - np.sum(e.sum(axis=1) ** 2) for e in without_each(s, U, left, grid)]
+    best = least(np.array(squares))
+    (e,) = without_each(s, U, left, grid[best : best + 1])
+    return float(grid[best]), rows, V[rows] - e
+
+
+def kernel_size(K: np.ndarray | None, features: np.ndarray | None) -> float:
+    """The mean of k(x, x), by which kappa is measured."""
+    sizes = np.sum(features**2, axis=1) if features is not None else np.diagonal(K)  # type: ignore[arg-type]
+    return float(np.mean(sizes)) or 1.0
+
+
+def without_each(s: np.ndarray, U: np.ndarray, left: np.ndarray, grid: np.ndarray) -> Iterator[np.ndarray]:
+    """For every kappa the leave-one-out errors r (n, T) of the formula above."""
+    rotated = U.T @ left
+    for kappa in grid:
+        h = s / (s + kappa)
+        yield (left - U @ (h[:, None] * rotated)) / (1 - U**2 @ h)[:, None]
+
+
+def least(errors: np.ndarray) -> int:
+    """Where the least error is; ties go to the larger kappa."""
+    return len(errors) - 1 - int(np.argmax((errors <= errors.min() * (1 + 1e-9))[::-1]))
 
 
 def prior_loss(R: sparse.csr_array, g: np.ndarray) -> float:
@@ -168,6 +207,13 @@ def sample_pairs(indptr: np.ndarray, indices: np.ndarray, n_items: int, pairs: i
     return np.stack([kinds // n_items, kinds % n_items], axis=1)
 
 
+def shared(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers that are in both of two ascending lists, and their places in each."""
+    i = np.searchsorted(a, b)
+    j = np.flatnonzero(a[np.minimum(i, a.size - 1)] == b) if a.size else i[:0]
+    return b[j], i[j], j
+
+
 def observations(R: sparse.csr_array, g: np.ndarray, sign: bool, pairs: int = PAIRS, seed: int = 0) -> Sample:
     """All observations of a sample of the pairs of columns of R; g holds what the prior says of each rating."""
     chosen = sample_pairs(R.indptr, R.indices, R.shape[1], pairs, np.random.default_rng(seed))
@@ -177,7 +223,7 @@ def observations(R: sparse.csr_array, g: np.ndarray, sign: bool, pairs: int = PA
     parts = [(none, none, none, np.empty(0), np.empty(0))]
     for p, q in chosen:
         a, b = slice(columns.indptr[p], columns.indptr[p + 1]), slice(columns.indptr[q], columns.indptr[q + 1])
-        users, i, j = np.intersect1d(columns.indices[a], columns.indices[b], assume_unique=True, return_indices=True)
+        users, i, j = shared(columns.indices[a], columns.indices[b])
         y = columns.data[a][i] - columns.data[b][j]
         f = offsets.data[a][i] - offsets.data[b][j]
         parts.append((users, np.full(users.size, p), np.full(users.size, q), np.sign(y) if sign else y, f))

@@ -24,6 +24,7 @@ little, and the fit with the similarity was the better one for new queries too (
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ from lawful.surrogates.pairs._targets import (
     MORE_PAIRS,
     PAIRS,
     Sample,
+    choose_complete,
     choose_kappa,
     lookup,
     observations,
@@ -56,7 +58,8 @@ from lawful.surrogates.pairs.query_kernel import QueryKernel
 
 __all__ = ["PairwiseRidge"]
 
-Draw = Callable[[int], Sample]  # so many pairs, with all their observations
+Gram = Callable[[], np.ndarray]  # made when it is asked for
+Choice = Callable[[int, np.ndarray | None], tuple[float, float]]  # kappa and its held-out loss, by so many pairs, of a grid
 SIMILARITY = 30.0  # "auto"; it measured well on MovieLens
 COMPLETE = 0.5  # share of the items that queries have rated from which on new ones get a fit of their own; of MovieLens 4 %
 
@@ -94,7 +97,7 @@ class PairwiseRidge(Surrogate):
     Attributes
     ----------
     n_items_, n_tasks_ (pairs that were compared), n_unobserved_ (pairs that never were), n_observations_, slope_ (w),
-    kappa_, prior_, prior_loss_ (its rank loss out of sample), kernel_, table_, streamed_,
+    kappa_, prior_, kernel_, table_, streamed_,
     cold_ (the `PairwiseRidge` for queries without ratings, or None)
 
     Notes
@@ -152,19 +155,20 @@ class PairwiseRidge(Surrogate):
     def fit_tasks(self, tasks: PairTasks) -> Self:  # type: ignore[override]
         """One kernel ridge problem per pair of items, from data that are checked."""
         self._check_parameters()
-        K, sample, table_of = self._problem(tasks)
+        K, choose, table_of = self._problem(tasks)
         if self.ridge == "kappa":
             given = [float(self.kappa)] if not isinstance(self.kappa, str) else [FIXED] if self.similarity_ else None
-            self.kappa_ = choose_kappa(sample(PAIRS), K, self.kernel_.features())[0] if given is None else given[0]
+            self.kappa_ = choose(PAIRS, None)[0] if given is None else given[0]
         ridge = np.array([0.0, self.lam]) if self.ridge == "n_lambda" else np.array([self.kappa_, 0.0])
         self.table_ = table_of(ridge if self.missing == "skip" else np.empty(0))
         if self.table_.n_tasks == 0 and self.n_items_ > 1:
             raise ValueError("no query rated two items, so there is nothing to compare; at least one must")
         self.smoother_ = None
         if self.missing == "zero":
-            K[np.diag_indices(len(K))] += len(K) * self.lam if self.ridge == "n_lambda" else self.kappa_
+            gram = K()
+            gram[np.diag_indices(len(gram))] += len(gram) * self.lam if self.ridge == "n_lambda" else self.kappa_
             try:
-                self.smoother_ = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+                self.smoother_ = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True)
             except np.linalg.LinAlgError:
                 check_definite(1)
         self.n_tasks_, self.n_observations_ = self.table_.n_tasks, self.table_.n_observations
@@ -191,13 +195,11 @@ class PairwiseRidge(Surrogate):
 
     def _held_out_loss(self, tasks: PairTasks) -> tuple[float, float]:
         """kappa, the best of a grid unless it is given, and its held-out rank loss."""
-        K, sample, _ = self._problem(tasks)
-        grid = None if isinstance(self.kappa, str) else np.array([float(self.kappa)])
-        kappa, added = choose_kappa(sample(MORE_PAIRS), K, self.kernel_.features(), grid)
-        return kappa, self.prior_loss_ + added
+        _, choose, _ = self._problem(tasks)
+        return choose(MORE_PAIRS, None if isinstance(self.kappa, str) else np.array([float(self.kappa)]))
 
-    def _problem(self, tasks: PairTasks) -> tuple[np.ndarray, Draw, Callable[[np.ndarray], PairTable]]:
-        """The Gram matrix, a sample of observations, and the table of all tasks as a function of the ridge; empty: unsolved.
+    def _problem(self, tasks: PairTasks) -> tuple[Gram, Choice, Callable[[np.ndarray], PairTable]]:
+        """The Gram matrix, a choice of kappa, and the table of all tasks as a function of the ridge; empty: unsolved.
 
         Fits the kernel and the prior on the way.
         """
@@ -205,7 +207,7 @@ class PairwiseRidge(Surrogate):
         self.similarity_ = SIMILARITY if isinstance(self.similarity, str) else float(self.similarity)
         ratings = tasks.table(values=self.prior is not None or self.similarity_ > 0 or self.targets == "scaled")
         self.kernel_ = QueryKernel(self.kernel, float(self.constant), self.similarity_).fit(tasks.X, ratings)
-        K = self.kernel_.gram()
+        K = cache(self.kernel_.gram)
         f = self._fit_prior(ratings, tasks.X)
         scale = spread(ratings) if self.targets == "scaled" else np.ones(self.n_queries_)
         if tasks.comparisons is None:
@@ -246,24 +248,37 @@ class PairwiseRidge(Surrogate):
             )
         return np.asarray(F.data, dtype=float)
 
-    def _from_ratings(self, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray) -> tuple[Any, Any]:
+    def _from_ratings(self, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: Gram) -> tuple[Choice, Any]:
         sign = self.targets == "sign"
         values = with_data(R, R.data / scale[users_of(R)])
         if f is not None:
             self.slope_ = slope_of_ratings(values, f, sign)
         g = np.zeros(R.nnz) if f is None else self.slope_ * f
-        self.prior_loss_ = prior_loss(R, g)
 
         def table_of(ridge: np.ndarray) -> PairTable:
-            kept = K if ridge.size else np.empty((0, 0))  # not needed again
+            kept = K() if ridge.size else np.empty((0, 0))  # not needed again
             with blas_threads(1):
                 return table_of_ratings(values, g, sign, kept, ridge, n_threads(self.n_jobs), self.max_memory)
 
-        return lambda pairs: observations(values, g, sign, pairs), table_of
+        def choose(pairs: int, grid: np.ndarray | None) -> tuple[float, float]:
+            if sign or R.nnz < R.shape[0] * R.shape[1]:
+                return self._choose(observations(values, g, sign, pairs), K, grid, prior_loss(R, g))
+            features = self.kernel_.features()
+            V, F = values.data.reshape(R.shape), g.reshape(R.shape)
+            kappa, rows, held = choose_complete(V, F, None if features is not None else K(), features, grid)
+            return kappa, prior_loss(R[rows], held.ravel())
+
+        return choose, table_of
+
+    def _choose(self, sample: Sample, K: Gram, grid: np.ndarray | None, without: float) -> tuple[float, float]:
+        """kappa by a sample of pairs, and its held-out rank loss; `without` is that of the prior alone."""
+        features = self.kernel_.features()
+        kappa, added = choose_kappa(sample, None if features is not None else K(), features, grid)
+        return kappa, without + added
 
     def _from_comparisons(
-        self, seen: Comparisons, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: np.ndarray
-    ) -> tuple[Any, Any]:
+        self, seen: Comparisons, R: sparse.csr_array, scale: np.ndarray, f: np.ndarray | None, K: Gram
+    ) -> tuple[Choice, Any]:
         y = np.sign(seen.y) if self.targets == "sign" else seen.y / scale[seen.users]
         df = np.zeros(len(y))
         if f is not None:
@@ -272,13 +287,14 @@ class PairwiseRidge(Surrogate):
             self.slope_ = slope_of_comparisons(y, df)
 
         wrong = np.abs(y) * (1 - np.sign(y * df * self.slope_)) / 2
-        self.prior_loss_ = float(np.sum(wrong) / max(np.sum(np.abs(y)), 1e-300))
+        without = float(np.sum(wrong) / max(np.sum(np.abs(y)), 1e-300))
+        sample = Sample(seen.users, seen.low, seen.high, y, self.slope_ * df)
 
         def table_of(ridge: np.ndarray) -> PairTable:
             listed = seen.low, seen.high, seen.users, y - self.slope_ * df
-            return table_of_comparisons(self.n_items_, *listed, self.n_queries_, K, ridge, n_threads(self.n_jobs))
+            return table_of_comparisons(self.n_items_, *listed, self.n_queries_, K(), ridge, n_threads(self.n_jobs))
 
-        return lambda pairs: Sample(seen.users, seen.low, seen.high, y, self.slope_ * df), table_of
+        return lambda _, grid: self._choose(sample, K, grid, without), table_of
 
     # ------------------------------------------------------------------ scores
 

@@ -27,8 +27,8 @@ from lawful.surrogates.pairs.factorisation import FactorizationParameters, Popul
 
 __all__ = ["ByItem", "WideFactorization", "WideFactors", "select_wide"]
 
-GRID = {"n_factors": [8, 16], "lam": [0.6, 1.2, 2.4]}
-SAMPLE = 500_000  # ratings on which the grid is compared
+GRID = {"n_factors": [8, 16], "lam": [0.3, 0.6, 1.2, 2.4]}
+SAMPLE = 20_000_000  # ratings on which the grid is compared; items with fewer than they have would ask for too large a ridge
 
 
 class ByItem(NamedTuple):
