@@ -323,9 +323,9 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         parts = [self.constraint_.marginals(self._scores(batch)) for batch in self._inputs(X)]
         if not self.constraint_.exact_:
             warnings.warn(
-                "probabilities are approximate, with a standard error of up to 0.05 and some bias (means over 100 random "
-                "assignments that obey): the formulas tie too many labels together for exact sums; fewer or shorter formulas "
-                "would do",
+                "probabilities are approximate: the formulas tie too many labels together for exact sums, and these are means "
+                "over random walks among assignments that obey, usually off by 0.01 and by more where such assignments lie far "
+                "apart; fewer or shorter formulas would do",
                 UserWarning,
                 stacklevel=2,
             )

@@ -9,8 +9,8 @@ whose likelihood is concave in the coefficients, with the marginals of `law.sums
 coefficients W0 of separate fits (`strength` times half the squared distance is taken off) is what `refine` returns. Labels
 that are not known are summed over: of a row with gaps the likelihood is Z with the known labels held, over Z.
 
-Marginals that are learned so are sharper and more honest than those of separate classifiers, which are too sure of themselves: a
-label is above 1/2 in fewer rows, and a rare one in none, to which F1 is harsher than to false alarms. `as_often` says at which
+Marginals that are learned so are more honest than those of separate classifiers, which are too sure of themselves: a label is
+above 1/2 in fewer rows, and a rare one in none, to which F1 is harsher than to false alarms. `as_often` says at which
 probability a label is to be predicted so that it is predicted as often as by its classifier alone, in rows better chosen.
 """
 

@@ -3,10 +3,10 @@
     s_t(x) = w_t' (x - mean) / scale + b_t,      w_t of largest penalised likelihood (scikit-learn's LogisticRegression),
 
 and then, where a logic ties the labels together, of all labels at once (`joint`): separate fits with a larger penalty, which
-are moved by what the labels say together. `thresholds_` (T,) are the probabilities at which labels are then predicted as often as
-by the first fits. Equal rows are merged and sorted for the
-separate fits, so that they do not depend on the order of rows. Inputs that never vary are left as they are. Classes of a
-single column have log p_k, the log of the softmax of their scores.
+are moved by what the labels say together. `thresholds_` (T,) are the probabilities at which labels are then predicted as
+often as by the first fits. Equal rows are merged and sorted for the separate fits, so that they do not depend on the order of
+rows. Inputs that never vary are left as they are. Classes of a single column have log p_k, the log of the softmax of their
+scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_ITER = 1000
 
 
 class LabelLogistic(BaseEstimator):
-    """`C` as in scikit-learn: the inverse of the penalty of a label by itself. `strength`: the penalty for labels together, first
+    """`C` as in scikit-learn: the inverse of the penalty of a label by itself. `strength`: the penalty for labels together,
     on the separate fits from which they start, and then on the distance from these."""
 
     probabilistic = True
