@@ -23,6 +23,7 @@ from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.folds import make_folds
 from lawful.metrics import r2
 from lawful.saving.models import Savable
+from lawful.sets.typeset import LawShown
 from lawful.tasks import check_inputs, check_outputs, check_weights
 from lawful.uncertainty import PredictionSet, Ranks, level_of, scores_of
 from lawful.uncertainty.target import precision_of
@@ -40,7 +41,7 @@ class _Calibrated(NamedTuple):
     errors: np.ndarray  # (n, T) of the decoded prediction, in predictive standard deviations; NaN where not observed
 
 
-class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
+class ConformalRegressor(LawShown, Savable, RegressorMixin, BaseEstimator):
     """Prediction sets that obey the law, with joint coverage 1 - alpha over all outputs.
 
     Parameters
@@ -273,6 +274,17 @@ class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions, the mean over outputs; outputs that are NaN in y are left out."""
         return float(r2(y, self.predict(X), sample_weight=sample_weight))
+
+    def _law(self) -> Any:
+        """For notebooks."""
+        model = _lawful(getattr(self, "estimator_", self.estimator))
+        return getattr(model, "constraint_", getattr(model, "constraint", None))
+
+    def _law_title(self) -> str:
+        if not hasattr(self, "n_calibration_"):
+            return super()._law_title()
+        sets = f"sets of probability {1 - self._alpha(None):.4g}, {self.method}, {self.n_calibration_} calibration rows"
+        return f"ConformalRegressor: {sets}, {self.labels_} labels; the law"
 
     def _example(self) -> tuple[Any, Any] | None:
         return _lawful(self.estimator_)._example()

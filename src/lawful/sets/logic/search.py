@@ -112,7 +112,8 @@ class Search:
         starts = np.stack([self._draw(logits + one) for one in noise], axis=1)
         chance, keys = rng.random((STARTS, SWEEPS, self.part.n, 3)), rng.integers(0, 2**63 - 1, self.part.n)
         out = np.empty(logits.shape)
-        walk_rows(*self._walks, starts, logits, chance, keys, out)
+        given = (*self._walks, starts, logits, chance, keys, out)
+        walk_rows(*given)
         return np.full(len(logits), np.nan), np.clip(out, 0.0, 1.0)
 
     @cached_property
