@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -163,8 +163,9 @@ class ConformalRegressor(LawShown, Savable, RegressorMixin, BaseEstimator):
         needed = ceil(1 / self._alpha(None)) - 1
         if self.n_calibration_ < needed:
             warnings.warn(
-                f"ConformalRegressor: {self.n_calibration_} calibration rows are too few for alpha={self.alpha:g}, so that "
-                f"every set is the whole law; {needed} rows would do, or a larger alpha",
+                f"ConformalRegressor: {self.n_calibration_} calibration {'rows are' if self.n_calibration_ > 1 else 'row is'} "
+                f"too few for alpha={self.alpha:g}, so that every set is the whole law; {needed} rows would do, or a larger "
+                "alpha",
                 UserWarning,
                 stacklevel=3,
             )
@@ -197,6 +198,11 @@ class ConformalRegressor(LawShown, Savable, RegressorMixin, BaseEstimator):
             raise TypeError(
                 f"ConformalRegressor: estimator={given!r} will not do; give a ConstrainedRegressor or another regressor, an "
                 "instance, not the class"
+            )
+        if is_classifier(given):
+            raise TypeError(
+                f"ConformalRegressor: estimator={type(given).__name__} predicts classes or labels, and the sets are sets of "
+                "numbers; give a regressor, or see predict_proba of the classifier"
             )
         lawful = hasattr(given, "constraint") and hasattr(given, "sample")
         model = clone(given) if lawful else ConstrainedRegressor(surrogate=clone(given))

@@ -109,7 +109,8 @@ class PredictionSet:
         """(m,) the size of each set in the outputs' own units: number of points, arc length, area, volume.
 
         With `return_error` also its standard error: 0 where it is counted, in closed form or measured along curves; elsewhere
-        `n` points a row are used.
+        `n` points a row are used. Where calibration rows are too few for alpha, the set is the whole law, and its size infinite
+        unless it is counted, whatever that of the law is; bounds then are those that the law gives to single outputs.
         """
         if self.kind in ("points", "orders"):
             value, error = self._members_of(lambda mask: mask.sum(axis=1)).astype(float), np.zeros(len(self))
