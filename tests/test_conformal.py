@@ -436,7 +436,7 @@ def test_one_calibration_row():
     with pytest.warns(UserWarning, match=r"1 calibration row is too few for alpha=0.1, .* 9 rows would do"):
         sets = ConformalRegressor(model).calibrate(X[:1], Y[:1]).predict_set(X[:3])
     assert sets.contains(Y[:3]).all() and np.isinf(sets.volume()).all() and np.isinf(sets.intervals()).all()
-    with pytest.raises(ValueError, match="too few for alpha=0.1, so the set is all of the law; 9 would do"):
+    with pytest.raises(ValueError, match=r"too few for alpha=0.1, so the set is all of the law; 9 would do"):
         sets.sample_set(5)
     enough = ConformalRegressor(model, alpha=0.5).calibrate(X[:1], Y[:1]).predict_set(X[:3])
     assert (enough.volume() > 0).all() and np.isfinite(enough.volume()).all()

@@ -487,7 +487,7 @@ def test_random_assignments_have_a_bounded_price(monkeypatch):
     assert not law.exact_
     drawn = []
     original = Search._draw
-    monkeypatch.setattr(Search, "_draw", lambda self, logits: drawn.append(original(self, logits)) or drawn[-1])
+    monkeypatch.setattr(Search, "_draw", lambda self, *given: drawn.append(original(self, *given)) or drawn[-1])
     monkeypatch.setattr(Search, "_repair", lambda *_: pytest.fail("a draw asked for a proof"))
     q = law.marginals(rng.standard_normal((3, T)))
     assert q.shape == (3, T) and (q >= 0).all() and (q <= 1).all()

@@ -1,9 +1,9 @@
-"""Random walks over the assignments of a part, compiled: Gibbs sampling with steps of one label and of two.
+"""Random walks over the assignments of a part, compiled: Gibbs sampling with steps of one to three labels.
 
 At each label t in turn: its value is drawn from its own log-odds and kept if the part still holds, which is the conditional
-distribution given the others. Then t and a random label that shares a gate with it are turned over together, and that is kept
-with Metropolis' probability: under "exactly one" no single label can move. Both leave prod_t exp(logit_t c_t) on the
-assignments that obey as it is. A turned label changes the counts of its gates only.
+distribution given the others. Then t and one or two random labels that share a gate with it are turned over together, and
+that is kept with Metropolis' probability: under "exactly one" no single label can move. Both leave prod_t exp(logit_t c_t) on
+the assignments that obey as it is. A turned label changes the counts of its gates only.
 
 Assignments may lie so far apart that no walk crosses from some to others; the starts then decide how often each kind is seen.
 Their weights are known, though: over the *distinct* assignments that were seen, prod_t exp(logit_t c_t) can be summed. That
@@ -70,7 +70,7 @@ def _mean(seen, key, weight, share):
 def walk_rows(gates, low, high, inner, occurs, gate_of, sign, near, near_start, starts, logits, chance, keys, shares):
     """For each row (m, n) of logits, from each of its starts (m, K, n): how probable each label is, to `shares`.
 
-    chance (K, S, n, 3) are uniform numbers: S sweeps, the same for every row, whose answer is then its own affair. `gates` is
+    chance (K, S, n, 4) are uniform numbers: S sweeps, the same for every row, whose answer is then its own affair. `gates` is
     their number; the literals are listed by node (`occurs`, `gate_of`, `sign`). keys (n,) tell assignments apart."""
     m, K, n = starts.shape
     S = chance.shape[1]
@@ -106,15 +106,19 @@ def walk_rows(gates, low, high, inner, occurs, gate_of, sign, near, near_start, 
                         if bad:
                             bad += _turn(t, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
                     many = near_start[t + 1] - near_start[t]
-                    if many:
-                        v = near[near_start[t] + min(int(chance[k, r, t, 1] * many), many - 1)]
-                        gain = (1 - 2 * x[t]) * s[t] + (1 - 2 * x[v]) * s[v]
-                        if gain >= 0 or chance[k, r, t, 2] < np.exp(gain):
+                    if not many:
+                        continue
+                    v = near[near_start[t] + int(chance[k, r, t, 1] * many)]
+                    w = v if chance[k, r, t, 2] < 0.5 else near[near_start[t] + int((2 * chance[k, r, t, 2] - 1) * many)]
+                    gain = (1 - 2 * x[t]) * s[t] + (1 - 2 * x[v]) * s[v] + (1 - 2 * x[w]) * s[w] * (w != v)
+                    if gain >= 0 or chance[k, r, t, 3] < np.exp(gain):
+                        for _ in range(2):  # there, and back again if that will not do
                             bad += _turn(t, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
                             bad += _turn(v, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
-                            if bad:
-                                bad += _turn(t, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
-                                bad += _turn(v, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
+                            if w != v:
+                                bad += _turn(w, x, count, dirty, n, inner, low, high, occurs, gate_of, sign)
+                            if not bad:
+                                break
                 at = k * S + r
                 key[at], weight[at] = 0, 0.0
                 for t in range(n):

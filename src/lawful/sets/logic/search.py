@@ -7,8 +7,8 @@ programming (`linear`), which stops after `time_limit` seconds with a lower boun
 Marginals over such a part are means over random assignments that obey: `SWEEPS` sweeps of Gibbs sampling (`_chain`) from each
 of `STARTS` starts. One start is the best assignment, and the others are the best ones for log-odds with logistic noise
 ("perturb and MAP"), which are draws from the right distribution where nothing binds and an approximation elsewhere; the walks
-then correct them as far as steps of one label or two lead. Their price is bounded: a start is what `EASY` nodes of branch and
-bound find, and never waits for integer programming.
+then correct them as far as steps of one to three labels lead. Their price is bounded: a start is what branch and bound finds,
+for most in `EASY` nodes, and never waits for integer programming.
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ class Search:
         from lawful.sets.logic._chain import walk_rows
 
         rng = np.random.default_rng(SEED)  # the same for every row: a row's answer is its own affair
-        noise = rng.logistic(size=(STARTS, 1, self.part.n))
-        noise[0] = 0.0  # the most probable assignment is among those whose weights are summed
-        starts = np.stack([self._draw(logits + one) for one in noise], axis=1)
-        chance, keys = rng.random((STARTS, SWEEPS, self.part.n, 3)), rng.integers(0, 2**63 - 1, self.part.n)
+        noise = rng.logistic(size=(STARTS - 1, 1, self.part.n))
+        likeliest = self._draw(logits, self.nodes)  # its weight is to be among those that are summed
+        starts = np.stack([likeliest, *(self._draw(logits + one, EASY) for one in noise)], axis=1)
+        chance, keys = rng.random((STARTS, SWEEPS, self.part.n, 4)), rng.integers(0, 2**63 - 1, self.part.n)
         out = np.empty(logits.shape)
         given = (*self._walks, starts, logits, chance, keys, out)
         walk_rows(*given)
@@ -143,12 +143,12 @@ class Search:
             np.cumsum([0] + [len(found) for found in others]),
         )
 
-    def _draw(self, logits: np.ndarray) -> np.ndarray:
+    def _draw(self, logits: np.ndarray, nodes: int) -> np.ndarray:
         """(m, n) an assignment that obeys, the best one or nearly."""
         found = logits > 0
         rows = np.flatnonzero(~holds(self.part, self.part.asserted, found))
         if len(rows):
-            values, paid, _ = self._branch(found[rows], np.abs(logits[rows]), EASY)
+            values, paid, _ = self._branch(found[rows], np.abs(logits[rows]), nodes)
             lost = ~np.isfinite(paid)
             values[lost] = self.any() if lost.any() else False
             found[rows] = values
