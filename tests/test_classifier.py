@@ -79,9 +79,28 @@ def test_probabilities_are_those_of_the_assignments():
     np.testing.assert_allclose(model.predict_proba(X), weight @ POINTS, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X), POINTS[weight.argmax(axis=1)])
     wrong = np.abs(POINTS[:, None] - POINTS[None]).sum(axis=2)
+    model = ConstrainedClassifier(LAW, loss="hamming").fit(X, Y)
+    assert (model.thresholds_ == 0.5).all()
+    np.testing.assert_allclose(model.decode(X).value, (weight @ wrong).min(axis=1), atol=1e-9)
+
+
+def test_labels_are_predicted_as_often_as_on_their_own():
     model = ConstrainedClassifier(LAW).fit(X, Y)
     assert model.loss_ == "hamming"  # "auto": its probabilities are exact
-    np.testing.assert_allclose(model.decode(X).value, (weight @ wrong).min(axis=1), atol=1e-9)
+    tau, q = model.thresholds_, model.predict_proba(X)
+    assert ((tau >= 0.2) & (tau <= 0.5)).all() and (tau < 0.5).any()
+    alone = ConstrainedClassifier().fit(X, Y)  # without a logic: scikit-learn's classifiers, one a label
+    assert (alone.thresholds_ == 0.5).all()
+    peer = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    np.testing.assert_array_equal(alone.predict(X), MultiOutputClassifier(peer).fit(X, Y).predict(X))
+    often, free = (q > tau).mean(axis=0), alone.predict(X).mean(axis=0)
+    moved = (tau > 0.2) & (tau < 0.5)
+    np.testing.assert_allclose(often[moved], free[moved], atol=1.5 / len(X))
+    assert (often[tau == 0.5] >= free[tau == 0.5] - 1e-9).all()
+    cost = ((1 - q)[:, None] * POINTS * tau + q[:, None] * (1 - POINTS) * (1 - tau)).sum(axis=2)
+    np.testing.assert_array_equal(model.predict(X), POINTS[cost.argmin(axis=1)])
+    assert (ConstrainedClassifier(LAW, weights=[1, 1, 1, 1, 1]).fit(X, Y).thresholds_ == 0.5).all()  # they say what errors cost
+    assert (ConstrainedClassifier(LAW, surrogate=LogisticRegression()).fit(X, Y).thresholds_ == 0.5).all()
 
 
 def test_the_loss_is_that_of_whole_rows_where_probabilities_are_not_known():

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from lawful import (
     Affine,
     ConformalRegressor,
+    ConstrainedClassifier,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
     Equations,
@@ -23,8 +24,9 @@ from lawful import (
     Sphere,
 )
 from lawful.decoders import decode
-from lawful.kernels import Gaussian
+from lawful.kernels import Gaussian, Linear, Matern
 from lawful.losses.quadratic import Quadratic, QuadraticForm
+from lawful.surrogates import parts
 from lawful.uncertainty import PredictionSet, Ranks, level_of
 
 RIDGE = KernelRidge(Gaussian(1.0), lam=1e-3)
@@ -387,3 +389,54 @@ def test_pictures():
         sets = sets_of(C, np.full((2, T), 0.5), np.ones((2, T)), 0.3)
         assert plot_sets(sets, labels=sets.center).axes
     assert plot_draws(P[:, None], law=P).axes
+
+
+@pytest.mark.parametrize(
+    "ridge",
+    [
+        KernelRidge(random_state=0),  # an average of kernels for each output
+        KernelRidge(Gaussian(1.0), lam=1e-3),  # one kernel for all
+        KernelRidge(Gaussian(1.0), lam=[1e-3, 1e-2]),
+        KernelRidge(Linear(), lam=1e-3),  # in features
+        KernelRidge([Gaussian(1.0), Matern(1.5, 2.0)], lam=1e-3, intercept=np.array([0.1, 0.2])),
+    ],
+    ids=["averaged", "shared", "lambdas", "linear", "bases"],
+)
+def test_means_and_spreads_of_one_pass_are_those_of_two(ridge, monkeypatch):
+    """`predict_set` takes both from the same kernel values; in pieces, too, and with gaps in the labels."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    Y = np.c_[np.cos(X[:, 0]), np.sin(X[:, 0])] + 0.05 * rng.standard_normal((60, 2))
+    Y[::7, 1] = np.nan
+    model = ConformalRegressor(ConstrainedRegressor(Sphere(), surrogate=ridge), random_state=0).fit(X, Y)
+    surrogate, new = model.estimator_.surrogate_, rng.uniform(-2, 2, (50, 2))
+    means, std = surrogate.predict_and_std(new)
+    for found, expected in zip(means, surrogate.predict_tasks(new)):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(std, surrogate.std(new), rtol=1e-12)
+    fast = model.predict_set(new)
+    monkeypatch.setattr(parts, "CROSS_ENTRIES", 300)  # a few rows at a time
+    np.testing.assert_allclose(surrogate.std(new), std, rtol=1e-9)
+    monkeypatch.undo()
+    monkeypatch.delattr(KernelRidge, "predict_and_std")
+    slow = model.predict_set(new)
+    np.testing.assert_allclose(fast.center, slow.center, atol=1e-12)
+    np.testing.assert_allclose(fast.intervals(), slow.intervals(), atol=1e-8)
+
+
+def test_a_classifier_has_no_prediction_sets():
+    with pytest.raises(TypeError, match=r"predicts classes or labels.*give a regressor"):
+        ConformalRegressor(ConstrainedClassifier()).fit(np.ones((20, 1)), np.ones((20, 2)))
+
+
+def test_one_calibration_row():
+    X = np.linspace(-3, 3, 40)[:, None]
+    Y = np.c_[np.cos(X), np.sin(X)]
+    model = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(Gaussian(1.0), lam=1e-3)).fit(X[1:], Y[1:])
+    with pytest.warns(UserWarning, match=r"1 calibration row is too few for alpha=0.1, .* 9 rows would do"):
+        sets = ConformalRegressor(model).calibrate(X[:1], Y[:1]).predict_set(X[:3])
+    assert sets.contains(Y[:3]).all() and np.isinf(sets.volume()).all() and np.isinf(sets.intervals()).all()
+    with pytest.raises(ValueError, match=r"too few for alpha=0.1, so the set is all of the law; 9 would do"):
+        sets.sample_set(5)
+    enough = ConformalRegressor(model, alpha=0.5).calibrate(X[:1], Y[:1]).predict_set(X[:3])
+    assert (enough.volume() > 0).all() and np.isfinite(enough.volume()).all()

@@ -10,6 +10,7 @@ import sklearn
 
 from lawful import (
     Box,
+    ConformalRegressor,
     ConstrainedClassifier,
     ConstrainedRanker,
     ConstrainedRegressor,
@@ -20,9 +21,13 @@ from lawful import (
     LearnedEquations,
     Logic,
     Penalized,
+    PointCloud,
     Product,
+    Rankings,
     Sphere,
     Union,
+    choose_law,
+    doctor,
 )
 from lawful.decoders.base import Decoding
 from lawful.sets.typeset import mathml
@@ -107,3 +112,52 @@ def test_rankings_are_shown():
     X = np.random.default_rng(0).standard_normal((20, 2))
     ranker = ConstrainedRanker().fit(X, X @ np.ones((2, 4)))
     assert "best4" in ranker.decode(X)._repr_html_() and "and 12 more queries" in ranker.decode(X)._repr_html_()
+
+
+def test_prediction_sets_and_draws_are_shown():
+    x = np.linspace(0, 6, 40)[:, None]
+    Y = np.c_[np.cos(x), np.sin(x)]
+    base = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3))
+    model = ConformalRegressor(base, alpha=0.2, random_state=0)
+    assert "‖c − center‖ = radius" in model._repr_html_() and "calibration" not in model._repr_html_()
+    page = model.fit(x, Y)._repr_html_()
+    assert "probability 0.8, split, 12 calibration rows, lawful labels" in page and "sk-container" in page
+    assert "sk-container" in ConformalRegressor()._repr_html_()
+    sets = model.predict_set(x)
+    page = sets._repr_html_()
+    low, high = sets.intervals()[3, 1]
+    assert f"{low:.4g} to {high:.4g}" in page and "40 prediction sets (curves)" in page and "and 32 more rows" in page
+    assert page.count("<tr>") == 9 and "too few" not in page
+    assert "too few for that: each set is the whole law" in model.predict_set(x, alpha=0.01)._repr_html_()
+    cloud = ConformalRegressor(ConstrainedRegressor(PointCloud(Y), surrogate=KernelRidge(lam=1e-3)), random_state=0).fit(x, Y)
+    assert (
+        "(points)" in cloud.predict_set(x[:2])._repr_html_() and "2 prediction sets" in cloud.predict_set(x[:2])._repr_html_()
+    )
+    draws = model.estimator_.sample(x[:10], 50, random_state=0)
+    page = draws._repr_html_()
+    assert "50 draws for each of 10 rows, independent" in page and "and 2 more rows" in page
+    assert f"{np.asarray(draws)[0, :, 0].mean():.4g} ±" in page and draws[0]._repr_html_() is None
+    many = ConstrainedRegressor(surrogate=KernelRidge(lam=1e-3)).fit(x, np.tile(Y, 6)).sample(x[:2], 5, random_state=0)
+    assert "…" in many._repr_html_() and "y7" in many._repr_html_() and "y8" not in many._repr_html_()
+
+
+def test_sets_of_orders_are_shown():
+    X = np.random.default_rng(0).standard_normal((60, 1))
+    law = Rankings()
+    signs = np.sign((X @ np.array([[1.0, 0.5, -1.0]])) + 0.1)
+    model = ConformalRegressor(ConstrainedRegressor(law, surrogate=KernelRidge(lam=1e-2)), random_state=0)
+    assert "certain pairs" in model.fit(X, signs).predict_set(X[:3])._repr_html_()
+
+
+def test_diagnoses_and_choices_are_shown():
+    evil = "<script>alert(1)</script>"
+    x = np.linspace(-3, 3, 60)[:, None]
+    Y = np.c_[np.cos(x), np.sin(x)] + 0.01 * np.random.default_rng(0).standard_normal((60, 2))
+    sound = doctor(x, Y, Equations("y1**2 + y2**2 = 1"))._repr_html_()
+    wrong = doctor(x, Y, Equations("y1**2 + y2**2 = 2"))
+    assert "no alarm" in sound and "y1**2 + y2**2 = 1" in sound
+    assert "alarm" in wrong._repr_html_() and wrong.alarms[0].sentence[:20] in wrong._repr_html_()
+    wrong.untested.append(evil)
+    assert evil not in wrong._repr_html_()
+    choice = choose_law(Y, x, candidates={evil: Sphere()}, folds=2)
+    assert evil not in choice._repr_html_() and "chosen" in choice._repr_html_() and "no law" in choice._repr_html_()

@@ -57,6 +57,20 @@ def test_kernels_against_scikit_learn():
         np.testing.assert_allclose(Matern(nu, SCALES)(X, Z), GPMatern(SCALES, nu=nu)(X, Z), rtol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", STATIONARY.values(), ids=STATIONARY.keys())
+def test_distances_are_those_of_differences_input_by_input(kernel):
+    """In one compiled pass, and the slow way where numbers are too large for it."""
+    sigma = kernel.scales(3)
+    for A, B in ((X, Z), (X + 1e8, Z + 1e8), (1e-8 * X, 1e-8 * Z), (np.r_[X, Z], Z)):
+        gap = np.abs(A[:, None] - B[None]) / sigma
+        np.testing.assert_allclose(kernel.distance(A, B), (gap**kernel.power).sum(axis=2), rtol=1e-7, atol=1e-300)
+    assert (kernel.distance(X, X).diagonal() == 0).all()
+    far = kernel.distance(np.array([[1e308, 0, 0], [-1e308, 0, 0]]), np.array([[1e308, 0, 0]]))
+    assert far[0, 0] == 0 and far[1, 0] == np.inf
+    assert kernel.distance(X.astype(np.float32), Z.astype(np.float32)).dtype == np.float32
+    assert kernel.distance(X, Z[:0]).shape == (12, 0)
+
+
 def test_linear_features_reproduce_the_kernel():
     kernel = Linear(0.7)
     np.testing.assert_allclose(kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-13)

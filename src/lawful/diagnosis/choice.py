@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from lawful._html import card, table
 from lawful._smooth import noise_of
 from lawful.decoders import project
 from lawful.sets import KernelSet, LearnedEquations, LocalTangent, Reals
 from lawful.sets.restore import restore
+from lawful.sets.typeset import law_html
 
 NONE = "no law"
 DISTURBED = 0.1  # of the spread of each output, where there are no inputs
@@ -51,6 +54,14 @@ class LawChoice:
         width = max(map(len, self.errors))
         lines = [f"{name:<{width}}  {np.mean(e):.4g}" + "  <-" * (name == self.name) for name, e in self.errors.items()]
         return "\n".join(["held-out error, in spreads of the outputs", *lines, *self.remarks])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the candidates, the best first, and the law that was chosen."""
+        order = sorted(self.errors, key=lambda name: float(np.mean(self.errors[name])))
+        rows = [[name, f"{np.mean(self.errors[name]):.4g}", "chosen" if name == self.name else ""] for name in order]
+        remarks = "".join(f"<div>{escape(remark)}</div>" for remark in self.remarks)
+        shown = table(["law", "held-out error, in spreads of the outputs", ""], rows) + remarks
+        return card(f"Choice of a law: {self.name}", shown + law_html(self.constraint))
 
     def to_frame(self) -> Any:
         """A DataFrame with a row for each candidate. Needs pandas."""
@@ -127,12 +138,12 @@ def choose_law(
             except (ValueError, np.linalg.LinAlgError) as error:
                 remarks[name], c = f"{name}: {error}", np.full_like(guess, np.inf)
             errors[name].append(float(np.sqrt(np.mean(((c - y[test]) / spread) ** 2))))
-    table = {name: np.array(e) for name, e in errors.items()}
+    held_out = {name: np.array(e) for name, e in errors.items()}
     best = NONE
-    for name, e in table.items():
-        if e.mean() < table[best].mean() and np.mean(e < table[best]) > 0.5:
+    for name, e in held_out.items():
+        if e.mean() < held_out[best].mean() and np.mean(e < held_out[best]) > 0.5:
             best = name
-    return LawChoice(best, clone(laws[best]), table, list(remarks.values()))
+    return LawChoice(best, clone(laws[best]), held_out, list(remarks.values()))
 
 
 def _onto(C: Any, points: np.ndarray, X: np.ndarray | None) -> np.ndarray:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from lawful._html import card, table
 from lawful.report import html
 from lawful.report.blocks import Bullets, Figure, Section, Table, Text
 from lawful.report.pictures import need_matplotlib
 
 ALARM, NOTE = "alarm", "note"
+SHOWN = 12  # equations in a notebook
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,17 @@ class Diagnosis:
         lines += [f"  ? not tested: {what}" for what in self.untested]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: alarms, the equations at the labels, notes."""
+        said = [f"<div>! {escape(str(finding))}</div>" for finding in self.alarms]
+        if self.equations:
+            rows = [[e.name, e.n, f"{e.mean:+.3g}", f"{e.noise:.3g}", f"{e.sigma:.1f}"] for e in self.equations[:SHOWN]]
+            said.append(table(["at the labels", "rows", "mean", "noise", "sigma"], rows))
+            said += [f"<div>… and {len(self.equations) - SHOWN} more</div>"] * (len(self.equations) > SHOWN)
+        said += [f"<div>{escape(str(finding))}</div>" for finding in self.notes]
+        said += [f"<div>not tested: {escape(what)}</div>" for what in self.untested]
+        return card(f"Diagnosis: {len(self.alarms) or 'no'} alarm{'s' * (len(self.alarms) > 1)}", "".join(said))
+
     def to_frame(self) -> Any:
         """The equations as a DataFrame, one row each."""
         import pandas as pd
@@ -105,7 +119,7 @@ class Diagnosis:
 
     def to_html(self) -> str:
         """A page of its own."""
-        table = Table(
+        tested = Table(
             ["equation", "rows", "mean at labels", "noise", "sigma", "p"],
             [
                 [f"`{e.name}`", str(e.n), f"{e.mean:+.3g}", f"{e.noise:.3g}", f"{e.sigma:.1f}", f"{e.p:.2g}"]
@@ -113,7 +127,7 @@ class Diagnosis:
             ],
         )
         summary = [Bullets([str(f) for f in self.alarms])] if self.alarms else [Text("No alarm.")]
-        sections = [Section("Each equation at the labels", [table])] if self.equations else []
+        sections = [Section("Each equation at the labels", [tested])] if self.equations else []
         if self.z and find_spec("matplotlib") is not None:
             words = "Residuals of each equation at the labels in units of their noise; the line is what noise alone would give."
             sections.append(Section("Residuals", [Figure("residuals", self._page, words, f"histograms: {', '.join(self.z)}")]))

@@ -191,8 +191,11 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
 
     def _objective(self, X: Any) -> Any:
         """F_x at inputs as the surrogate takes them."""
+        return self._objective_of(X, self.surrogate_.predict_tasks(X))
+
+    def _objective_of(self, X: Any, scores: list[Any]) -> Any:
         variance = self.surrogate_.variance(X) if self.loss_.needs_variance else None
-        return self.loss_.objective(self.surrogate_.predict_tasks(X), self.atoms_, variance)
+        return self.loss_.objective(scores, self.atoms_, variance)
 
     def _decode(self, X: np.ndarray, given: Any, sequence: bool = False) -> tuple[Any, Decoding]:
         """X for the law, floats; `given`, the same rows as the surrogate takes them."""

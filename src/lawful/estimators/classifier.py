@@ -48,10 +48,13 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         `Logic(["dog -> animal", "exactly_one(a, b, c)", "at_most(2, p, q, r)"])`; None means that anything goes.
     surrogate : scikit-learn classifier or regressor, KernelRidge or Portfolio, optional
         What learns the log-odds. None means logistic regression on standardised inputs, label by label and then, starting from
-        there, all labels together under the logic. Regressors, `KernelRidge` among them, are calibrated on held-out rows.
+        there, all labels together under the logic (where nothing ties them together, scikit-learn's). Regressors, `KernelRidge`
+        among them, are calibrated on held-out rows.
     loss : {"auto", "subset", "hamming", "hinge", "logistic"} or a Loss
         What a prediction is best for. "auto" is "hamming" where probabilities are known and exact (`Logic.exact_`), which has
-        the better F1 and nearly as many rows right as "subset", and "subset" elsewhere. The choices: the most probable
+        the better F1 and nearly as many rows right as "subset", and "subset" elsewhere. Labels that the default surrogate has
+        learned together are then predicted above `thresholds_`, at most 1/2, at which each is predicted as often as by a
+        classifier of its own: above 1/2 alone rare labels would never be. The choices: the most probable
         assignment ("subset": a row is right or wrong as a whole); the fewest wrong labels on average ("hamming": by the
         probabilities of `predict_proba`); or the assignment that agrees best with the scores, sum_t w_t l(s_t(x), c_t) with
         labels in {-1, 1} ("hinge", "logistic", any `Loss`; `ZeroOne()` is the nearest assignment to the labels that each
@@ -64,6 +67,7 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : names of the labels (0, 1, ... where they have none), or the classes
     loss_ : the loss, "hamming" or "subset" where it was "auto"
+    thresholds_ : (T,) the probabilities above which "hamming" predicts labels, as far as the logic lets it: 1/2 but for "auto"
     constraint_, surrogate_, output_names_, n_features_in_, feature_names_in_
 
     Notes
@@ -267,8 +271,8 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
     def _objective(self, s: np.ndarray) -> Choices:
         alarm, miss = self._costs_of_errors()
         if isinstance(self.loss_, str) and self.loss_ == "hamming":
-            q = self.constraint_.marginals(s)
-            return Choices(miss * q, alarm * (1 - q))
+            q, tau = self.constraint_.marginals(s), self.thresholds_
+            return Choices(2 * (1 - tau) * miss * q, 2 * tau * alarm * (1 - q))
         if isinstance(self.loss_, str) and self.loss_ == "subset":
             if self._single:
                 return Choices(np.zeros_like(s), -s)
@@ -279,6 +283,13 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         said = np.where(s > 0, 1.0, -1.0) if isinstance(loss, ZeroOne) else s
         assert loss is not None
         return Choices(miss * loss(said, np.full_like(s, -1.0)), alarm * loss(said, np.full_like(s, 1.0)))
+
+    @property
+    def thresholds_(self) -> np.ndarray:
+        """(T,) probabilities above which labels are predicted, as far as the logic lets them; see `loss`."""
+        free = isinstance(self.loss, str) and self.loss == "auto" and self.weights is None
+        half = np.full(len(self.output_names_), 0.5)
+        return getattr(self.surrogate_, "thresholds_", half) if free and not self._single else half
 
     def _decode(self, given: Any) -> Decoding:
         return decode(self._objective(self._scores(given)), self.constraint_)
@@ -312,9 +323,9 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         parts = [self.constraint_.marginals(self._scores(batch)) for batch in self._inputs(X)]
         if not self.constraint_.exact_:
             warnings.warn(
-                "probabilities are approximate, with a standard error of up to 0.05 and some bias (means over 100 random "
-                "assignments that obey): the formulas tie too many labels together for exact sums; fewer or shorter formulas "
-                "would do",
+                "probabilities are approximate: the formulas tie too many labels together for exact sums, and these are means "
+                "over random walks among assignments that obey, usually off by 0.01 and by more where such assignments lie far "
+                "apart; fewer or shorter formulas would do",
                 UserWarning,
                 stacklevel=2,
             )

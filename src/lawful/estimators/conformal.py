@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +23,7 @@ from lawful.estimators.regressor import ConstrainedRegressor
 from lawful.folds import make_folds
 from lawful.metrics import r2
 from lawful.saving.models import Savable
+from lawful.sets.typeset import LawShown
 from lawful.tasks import check_inputs, check_outputs, check_weights
 from lawful.uncertainty import PredictionSet, Ranks, level_of, scores_of
 from lawful.uncertainty.target import precision_of
@@ -40,7 +41,7 @@ class _Calibrated(NamedTuple):
     errors: np.ndarray  # (n, T) of the decoded prediction, in predictive standard deviations; NaN where not observed
 
 
-class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
+class ConformalRegressor(LawShown, Savable, RegressorMixin, BaseEstimator):
     """Prediction sets that obey the law, with joint coverage 1 - alpha over all outputs.
 
     Parameters
@@ -162,8 +163,9 @@ class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
         needed = ceil(1 / self._alpha(None)) - 1
         if self.n_calibration_ < needed:
             warnings.warn(
-                f"ConformalRegressor: {self.n_calibration_} calibration rows are too few for alpha={self.alpha:g}, so that "
-                f"every set is the whole law; {needed} rows would do, or a larger alpha",
+                f"ConformalRegressor: {self.n_calibration_} calibration {'rows are' if self.n_calibration_ > 1 else 'row is'} "
+                f"too few for alpha={self.alpha:g}, so that every set is the whole law; {needed} rows would do, or a larger "
+                "alpha",
                 UserWarning,
                 stacklevel=3,
             )
@@ -196,6 +198,11 @@ class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
             raise TypeError(
                 f"ConformalRegressor: estimator={given!r} will not do; give a ConstrainedRegressor or another regressor, an "
                 "instance, not the class"
+            )
+        if is_classifier(given):
+            raise TypeError(
+                f"ConformalRegressor: estimator={type(given).__name__} predicts classes or labels, and the sets are sets of "
+                "numbers; give a regressor, or see predict_proba of the classifier"
             )
         lawful = hasattr(given, "constraint") and hasattr(given, "sample")
         model = clone(given) if lawful else ConstrainedRegressor(surrogate=clone(given))
@@ -273,6 +280,17 @@ class ConformalRegressor(Savable, RegressorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions, the mean over outputs; outputs that are NaN in y are left out."""
         return float(r2(y, self.predict(X), sample_weight=sample_weight))
+
+    def _law(self) -> Any:
+        """For notebooks."""
+        model = _lawful(getattr(self, "estimator_", self.estimator))
+        return getattr(model, "constraint_", getattr(model, "constraint", None))
+
+    def _law_title(self) -> str:
+        if not hasattr(self, "n_calibration_"):
+            return super()._law_title()
+        sets = f"sets of probability {1 - self._alpha(None):.4g}, {self.method}, {self.n_calibration_} calibration rows"
+        return f"ConformalRegressor: {sets}, {self.labels_} labels; the law"
 
     def _example(self) -> tuple[Any, Any] | None:
         return _lawful(self.estimator_)._example()

@@ -27,8 +27,9 @@ def predictive(model: Any, X: Any) -> tuple[np.ndarray, Any]:
     centers, spreads = [], []
     for batch in model._batches(len(X)):
         rows = rows_of(given, batch)
-        centers.append(np.asarray(to_numpy(model._objective(rows).center), dtype=float))
-        spreads.append(_std(model, rows))
+        scores, std = _moments(model.surrogate_, rows)
+        centers.append(np.asarray(to_numpy(model._objective_of(rows, scores).center), dtype=float))
+        spreads.append(std)
     T = model.n_outputs_
     w = np.concatenate(centers) if centers else np.zeros((0, T))
     std = np.concatenate(spreads) if spreads else np.zeros((0, T))
@@ -43,15 +44,19 @@ def predictive(model: Any, X: Any) -> tuple[np.ndarray, Any]:
     return X, QuadraticForm((R + R.T) / 2 / (std[:, :, None] * std[:, None, :]), w)
 
 
-def _std(model: Any, given: Any) -> np.ndarray:
-    """(m, T) standard deviations of new observations, above 0."""
-    surrogate = model.surrogate_
+def _moments(surrogate: Any, given: Any) -> tuple[list[Any], np.ndarray]:
+    """The predictions, and (m, T) standard deviations of new observations, above 0."""
     error = np.array([np.sqrt(np.mean(np.asarray(to_numpy(r)) ** 2)) for r in surrogate.residuals()])
-    if hasattr(surrogate, "std"):
-        std = np.asarray(to_numpy(surrogate.std(given)), dtype=float)
-    elif hasattr(surrogate, "variance"):
-        std = np.sqrt(np.asarray(to_numpy(surrogate.variance(given)), dtype=float)) * error
+    if hasattr(surrogate, "predict_and_std"):
+        scores, std = surrogate.predict_and_std(given)
     else:
-        std = np.broadcast_to(error, (given.shape[0], len(error)))
+        scores = surrogate.predict_tasks(given)
+        if hasattr(surrogate, "std"):
+            std = surrogate.std(given)
+        elif hasattr(surrogate, "variance"):
+            std = np.sqrt(np.asarray(to_numpy(surrogate.variance(given)), dtype=float)) * error
+        else:
+            std = np.broadcast_to(error, (given.shape[0], len(error)))
+    std = np.asarray(to_numpy(std), dtype=float)
     least = LEAST * np.maximum(error, np.max(std, axis=0, initial=0.0))
-    return np.maximum(np.where(np.isfinite(std), std, error), np.where(least > 0, least, 1e-12))
+    return scores, np.maximum(np.where(np.isfinite(std), std, error), np.where(least > 0, least, 1e-12))

@@ -269,9 +269,12 @@ class LawShown:
         fitted = getattr(self, "constraint_", None)
         return getattr(self, "constraint", None) if fitted is None else fitted
 
+    def _law_title(self) -> str:
+        return f"{type(self).__name__}: the law"
+
     def _repr_html_inner(self) -> str:
         law = self._law()
-        shown = "" if law is None else card(f"{type(self).__name__}: the law", law_html(law))
+        shown = "" if law is None else card(self._law_title(), law_html(law))
         return shown + estimator_html_repr(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

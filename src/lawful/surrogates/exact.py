@@ -252,10 +252,11 @@ class DualFactor(Factor):
         """k' P k, (m, len(nu))."""
         raise NotImplementedError
 
-    def variance(self, X: Array, lam: Any) -> Array:
+    def variance(self, X: Array, lam: Any, cross: Array = None) -> Array:
+        """`cross`: k between X and the sample, by who has it already."""
         xp = array_namespace(X)
         lam = np.atleast_1d(lam)
-        cross = self.cross(X)
+        cross = self.cross(X) if cross is None else cross
         prior = self.kernel.diag(X) - 2 * (cross @ self.omega) + self.omega @ self.mean_map
         k = cross - self.mean_map[None, :]
         variance = prior[:, None] - self._explained(k.T, self.nu(lam, lam.shape[0]))

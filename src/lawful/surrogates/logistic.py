@@ -2,9 +2,11 @@
 
     s_t(x) = w_t' (x - mean) / scale + b_t,      w_t of largest penalised likelihood (scikit-learn's LogisticRegression),
 
-and then, where a logic ties the labels together, of all labels at once (`joint`). Equal rows are merged and sorted for the
-separate fits, so that they do not depend on the order of rows. Inputs that never vary are left as they are. Classes of a
-single column have log p_k, the log of the softmax of their scores.
+and then, where a logic ties the labels together, of all labels at once (`joint`): separate fits with a larger penalty, which
+are moved by what the labels say together. `thresholds_` (T,) are the probabilities at which labels are then predicted as
+often as by the first fits. Equal rows are merged and sorted for the separate fits, so that they do not depend on the order of
+rows. Inputs that never vary are left as they are. Classes of a single column have log p_k, the log of the softmax of their
+scores.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from lawful._checks import number
-from lawful.surrogates.joint import refine
+from lawful.surrogates.joint import as_often, refine
 from lawful.surrogates.labels import constant_log_odds
 from lawful.tasks import Tasks
 
@@ -30,7 +32,8 @@ MAX_ITER = 1000
 
 
 class LabelLogistic(BaseEstimator):
-    """`C` as in scikit-learn: the inverse of the penalty; `strength`: how much the logic has to say to move a coefficient."""
+    """`C` as in scikit-learn: the inverse of the penalty of a label by itself. `strength`: the penalty for labels together,
+    on the separate fits from which they start, and then on the distance from these."""
 
     probabilistic = True
     raw = allow_nan = False
@@ -57,19 +60,29 @@ class LabelLogistic(BaseEstimator):
         """Each label by itself, and then, where a law ties them together and its sums are exact, all of them under the law."""
         number(self, "C")
         U, places = self._standardise(tasks.X, tasks.weight.sum(axis=1))
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_coefficients)(U, places[rows], y, w, self.C) for rows, y, w in zip(tasks.rows, tasks.y, tasks.weights)
-        )
-        self.coef_ = np.concatenate([coef for coef, _ in found])
-        self.intercept_ = np.concatenate([intercept for _, intercept in found])
+        self._keep(self._separately(tasks, U, places, self.C))
+        self.thresholds_ = np.full(len(tasks), 0.5)
         if law is not None and law.exact_ and law.size_ > len(tasks):
-            weight = tasks.weight
-            each = weight.sum(axis=1) / np.maximum((weight > 0).sum(axis=1), 1)
-            W = np.hstack([self.coef_, self.intercept_[:, None]])
-            inputs = (tasks.X - self.mean_) / self.scale_
-            W = refine(W, inputs, tasks.Y, each, law, number(self, "strength", zero=True))
-            self.coef_, self.intercept_ = W[:, :-1], W[:, -1]
+            self._learn_together(tasks, U, places, law, number(self, "strength", zero=True))
         return self
+
+    def _learn_together(self, tasks: Tasks, U: np.ndarray, places: np.ndarray, law: Any, strength: float) -> None:
+        inputs, weight = (tasks.X - self.mean_) / self.scale_, tasks.weight
+        each = weight.sum(axis=1) / np.maximum((weight > 0).sum(axis=1), 1)
+        said = self.log_odds(tasks.X) > 0
+        near = self._separately(tasks, U, places, 1 / strength if strength else self.C)
+        self._keep(refine(near, inputs, tasks.Y, each, law, strength))
+        self.thresholds_ = as_often(self.log_odds(tasks.X), said, each, law)
+
+    def _separately(self, tasks: Tasks, U: np.ndarray, places: np.ndarray, C: float) -> np.ndarray:
+        """(T, d + 1) coefficients of each label by itself, intercept last."""
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(_coefficients)(U, places[rows], y, w, C) for rows, y, w in zip(tasks.rows, tasks.y, tasks.weights)
+        )
+        return np.concatenate([np.hstack([coef, intercept[:, None]]) for coef, intercept in found])
+
+    def _keep(self, W: np.ndarray) -> None:
+        self.coef_, self.intercept_ = W[:, :-1], W[:, -1]
 
     def fit_classes(self, X: Any, y: np.ndarray, weights: np.ndarray) -> Self:
         number(self, "C")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.surrogates.exact import DualFactor, Factor, Solution
 
-__all__ = ["Part", "mixed_variance", "noise_of", "noise_shares", "predict_together"]
+__all__ = ["Part", "at", "mixed_means", "mixed_variance", "noise_of", "noise_shares"]
 
+CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 SMALL = 1e-200  # variances of constant labels are not zero, so that ratios of them exist
 
 
@@ -47,12 +49,12 @@ class Part:
             self.s2 = np.maximum(squares / Y.shape[0], SMALL)
         self.noise = self.s2 * self.lam * Y.shape[0]
 
-    def variance(self, X: Array) -> Array:
+    def variance(self, X: Array, *cross: Array) -> Array:
         """(m, tasks): Var[f(x) | data]; the leave-one-out variance where there is a single input."""
         xp = array_namespace(X)
         if self.factor.p == 1:
             return xp.ones((X.shape[0], len(self.tasks)), dtype=X.dtype, device=device_of(X))
-        return self.factor.variance(X, self.lam) * like(self.s2, X)[None, :]
+        return self.factor.variance(X, self.lam, *cross) * like(self.s2, X)[None, :]
 
 
 def noise_of(parts: list[Part], n_tasks: int) -> np.ndarray:
@@ -71,34 +73,72 @@ def noise_shares(parts: list[Part], n_tasks: int) -> np.ndarray:
     return shares
 
 
-def predict_together(X: Array, parts: list[Part]) -> list[Array]:
-    """The columns of parts with the same kernel and inputs, from one kernel matrix."""
-    if len(parts) == 1 or not isinstance(parts[0].factor, DualFactor):
-        return [part.factor.predict(X, part.solution) for part in parts]
+class At(NamedTuple):
+    """What a part says of m inputs."""
+
+    part: Part
+    columns: Array  # (m, widths of its tasks), predictions
+    variance: Array = None  # (m, tasks)
+
+
+def at(X: Array, parts: list[Part], variance: bool = False) -> Iterator[At]:
+    """Every part at X. Parts that have the same kernel and inputs share the kernel's values, and so do predictions and
+    variances, of which the kernel is the larger part of the price."""
     xp = array_namespace(X)
-    found = parts[0].factor.cross(X) @ xp.concat([part.solution.coef for part in parts], axis=1)
+    together: dict[tuple[int, int], list[Part]] = {}
+    for part in parts:
+        together.setdefault((id(part.factor.kernel), id(part.factor.sample)), []).append(part)
+    for group in together.values():
+        size = max(1, CROSS_ENTRIES // group[0].factor.p)
+        pieces = [X[i : min(i + size, X.shape[0]), :] for i in range(0, max(X.shape[0], 1), size)]
+        found = [_group_at(piece, group, variance) for piece in pieces]
+        for k, part in enumerate(group):
+            several = len(found) > 1
+            columns = xp.concat([f[k].columns for f in found], axis=0) if several else found[0][k].columns
+            spread = xp.concat([f[k].variance for f in found], axis=0) if several and variance else found[0][k].variance
+            yield At(part, columns, spread)
+
+
+def _group_at(X: Array, parts: list[Part], variance: bool) -> list[At]:
+    """Parts with the same kernel and inputs, from one kernel matrix."""
+    factor = parts[0].factor
+    if not isinstance(factor, DualFactor):
+        return [At(part, part.factor.predict(X, part.solution), part.variance(X) if variance else None) for part in parts]
+    cross = factor.cross(X)
+    found = cross @ array_namespace(X).concat([part.solution.coef for part in parts], axis=1)
     out, start = [], 0
     for part in parts:
         end = start + part.solution.coef.shape[1]
-        out.append(found[:, start:end] + part.solution.beta[None, :])
+        columns = found[:, start:end] + part.solution.beta[None, :]
+        out.append(At(part, columns, part.variance(X, cross) if variance else None))
         start = end
     return out
 
 
-def mixed_variance(X: Array, parts: list[Part], widths: list[int], columns: Iterable[tuple[Part, Array]]) -> Array:
-    """(m, T): the average of the variances of a task's parts, and the spread of their predictions (`columns`, if any)."""
+def mixed_means(found: Iterable[At], widths: list[int]) -> list[Array]:
+    """T arrays (m, width): the average of the predictions of a task's parts."""
+    out: list[Array] = [None] * len(widths)
+    for part, columns, _ in found:
+        start = 0
+        for i, t in enumerate(part.tasks):
+            mine = columns[:, start : start + widths[t]]
+            mine = mine if part.weight[i] == 1 else part.weight[i] * mine
+            out[t] = mine if out[t] is None else out[t] + mine
+            start += widths[t]
+    return out
+
+
+def mixed_variance(X: Array, found: Iterable[At], widths: list[int]) -> Array:
+    """(m, T): the average of the variances of a task's parts, and the spread of their predictions."""
     xp, T = array_namespace(X), len(widths)
     zero = xp.zeros(X.shape[0], dtype=X.dtype, device=device_of(X))
     variance, mean, square = [zero] * T, [zero] * T, [zero] * T
-    for part in parts:
-        found = part.variance(X)
-        for i, t in enumerate(part.tasks):
-            variance[t] = variance[t] + part.weight[i] * found[:, i]
     labels: list[Array] = [None] * T
-    for part, found in columns:
+    for part, columns, own in found:
         ends = np.cumsum([widths[t] for t in part.tasks]) - 1  # the labels are the last column of their encoding
         for i, t in enumerate(part.tasks):
-            labels[t] = found[:, int(ends[i])] if labels[t] is None else labels[t]
-            apart = found[:, int(ends[i])] - labels[t]  # differences from one of them, so that nothing cancels
+            variance[t] = variance[t] + part.weight[i] * own[:, i]
+            labels[t] = columns[:, int(ends[i])] if labels[t] is None else labels[t]
+            apart = columns[:, int(ends[i])] - labels[t]  # differences from one of them, so that nothing cancels
             mean[t], square[t] = mean[t] + part.weight[i] * apart, square[t] + part.weight[i] * apart**2
     return xp.stack([v + xp.where(q > m**2, q - m**2, zero) for v, m, q in zip(variance, mean, square)], axis=1)

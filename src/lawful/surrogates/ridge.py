@@ -10,7 +10,7 @@ g_t(x) = beta_t + sum_i alpha_it(x) (y_it - beta_t), and constant columns of Z a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from lawful.surrogates.factorise import make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
-from lawful.surrogates.parts import Part, mixed_variance, noise_of, noise_shares, predict_together
+from lawful.surrogates.parts import Part, at, mixed_means, mixed_variance, noise_of, noise_shares
 from lawful.surrogates.samples import require_room
 from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.state import ridge_from_state, ridge_state
@@ -38,7 +38,6 @@ from lawful.tasks import Tasks, check_inputs
 __all__ = ["KernelRidge"]
 
 VARIANCE_ROWS = 3000  # beyond, factors are not kept and there is no predictive variance
-CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 ALONE = 8  # so many tasks with one kernel and lambdas of their own are cheaper factored one by one than through eigenvectors
 
 
@@ -202,30 +201,11 @@ class KernelRidge(RegressorMixin, Surrogate):
 
     def predict_tasks(self, X: Array) -> list[Array]:
         check_is_fitted(self, "kernels_")
-        out: list[Array] = [None] * len(self._widths)
-        for part, columns in self._columns(X):
-            start = 0
-            for i, t in enumerate(part.tasks):
-                found = columns[:, start : start + self._widths[t]]
-                found = found if part.weight[i] == 1 else part.weight[i] * found
-                out[t] = found if out[t] is None else out[t] + found
-                start += self._widths[t]
-        if self._bases is not None:
-            out = [z + like(base, X)[None, :] for z, base in zip(out, self._bases)]
-        return out
+        return self._means(X, at(X, self._parts))
 
-    def _columns(self, X: Array) -> Iterator[tuple[Part, Array]]:
-        """Every part with its predictions; parts that have the same kernel and inputs share the kernel's values."""
-        xp = array_namespace(X)
-        together: dict[tuple[int, int], list[Part]] = {}
-        for part in self._parts:
-            together.setdefault((id(part.factor.kernel), id(part.factor.sample)), []).append(part)
-        for group in together.values():
-            size = max(1, CROSS_ENTRIES // group[0].factor.p)
-            pieces = [X[i : min(i + size, X.shape[0]), :] for i in range(0, max(X.shape[0], 1), size)]
-            found = [predict_together(piece, group) for piece in pieces]
-            for k, part in enumerate(group):
-                yield part, xp.concat([f[k] for f in found], axis=0) if len(found) > 1 else found[0][k]
+    def _means(self, X: Array, found: Iterable[Any]) -> list[Array]:
+        out = mixed_means(found, self._widths)
+        return out if self._bases is None else [z + like(base, X)[None, :] for z, base in zip(out, self._bases)]
 
     def residuals(self) -> list[Array]:
         """Leave-one-input-out residuals of y, one array per task."""
@@ -282,18 +262,27 @@ class KernelRidge(RegressorMixin, Surrogate):
 
     def _variance(self, X: Array) -> Array:
         """(m, T): Var[f_t(x) | data], calibrated by leave-one-out residuals."""
-        averages = any(len(members) > 1 for members in self.members_)
-        return mixed_variance(X, self._parts, self._widths, self._columns(X) if averages else ())
+        return mixed_variance(X, at(X, self._parts, variance=True), self._widths)
 
     @available_if(_has_variance)
     def std(self, X: Array) -> Array:
         """(m, T): standard deviation of a new observation at x, of average weight; the noise is part of it."""
         check_is_fitted(self, "kernels_")
+        return self._std(X, self._variance(X))
+
+    @available_if(_has_variance)
+    def predict_and_std(self, X: Array) -> tuple[list[Array], Array]:
+        """`predict_tasks(X)` and `std(X)` for little more than either of them: they share the kernel's values."""
+        check_is_fitted(self, "kernels_")
+        found = list(at(X, self._parts, variance=True))
+        return self._means(X, found), self._std(X, mixed_variance(X, found, self._widths))
+
+    def _std(self, X: Array, variance: Array) -> Array:
         noise = noise_of(self._parts, len(self._widths))
         sizes = np.array([len(r) for r in self._residuals], dtype=float)
         tuned = X.shape[1] + 1 if self._tunes else 0  # residuals are smaller than errors by what was fitted to them
         lost = sizes / np.maximum(sizes - tuned, 0.5 * sizes)
-        return array_namespace(X).sqrt((self._variance(X) + like(noise, X)[None, :]) * like(lost, X)[None, :])
+        return array_namespace(X).sqrt((variance + like(noise, X)[None, :]) * like(lost, X)[None, :])
 
     @available_if(_has_variance)
     def covariance(self, X: Array) -> Array:

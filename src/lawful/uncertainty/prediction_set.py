@@ -11,6 +11,7 @@ import numpy as np
 
 from lawful._array import to_numpy
 from lawful._checks import check_count
+from lawful._html import card, table
 from lawful.uncertainty.curves import Arc, hulls
 from lawful.uncertainty.drawing import arcs_through
 from lawful.uncertainty.levels import Decode, Level, Ranks, lawful_parts
@@ -20,6 +21,7 @@ from lawful.uncertainty.target import Target, modes, scattered
 CELLS = 2**22  # numbers in the largest array of one batch
 STEP = 1 / 24  # of the half width of a set along a curve
 ENUMERATE = 7  # items whose orders are listed: 5040
+MANY = 8  # rows and outputs that a notebook shows
 
 
 class PredictionSet:
@@ -49,6 +51,26 @@ class PredictionSet:
 
     def __repr__(self) -> str:
         return f"<{len(self)} prediction sets ({self.kind}), alpha={self.alpha:g}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what the sets are, and of the first of them the bounds of each output."""
+        few = np.arange(min(len(self), MANY))
+        first = PredictionSet(
+            self.X[few], self.C.rows(few), self.ranks.rows(few), self.center[few], self._decode, self._strict, self.names
+        )
+        said = f"{len(self)} prediction sets ({self.kind}) that hold all outputs together with probability {1 - self.alpha:.4g}"
+        note = f"{self.ranks.n} calibration rows are too few for that: each set is the whole law" if self.ranks.whole else ""
+        if self.kind == "orders":
+            D = self.C.n_items_
+            columns, rows = ["certain pairs"], [[f"{k} of {D * (D - 1) // 2}"] for k in first.order().sum(axis=(1, 2))]
+        else:
+            shown = len(self.names) if len(self.names) <= MANY else MANY - 1
+            cut = ["…"] * (shown < len(self.names))
+            ends = first.intervals()[:, :shown]
+            columns = [*self.names[:shown], *cut]
+            rows = [[*(f"{low:.4g} to {high:.4g}" for low, high in row), *cut] for row in ends]
+        more = f"<div>… and {len(self) - MANY} more rows</div>" if len(self) > MANY else ""
+        return card(said, f"<div>{note}</div>" * bool(note) + table(columns, rows) + more)
 
     @cached_property
     def kind(self) -> str:
@@ -87,7 +109,8 @@ class PredictionSet:
         """(m,) the size of each set in the outputs' own units: number of points, arc length, area, volume.
 
         With `return_error` also its standard error: 0 where it is counted, in closed form or measured along curves; elsewhere
-        `n` points a row are used.
+        `n` points a row are used. Where calibration rows are too few for alpha, the set is the whole law, and its size infinite
+        unless it is counted, whatever that of the law is; bounds then are those that the law gives to single outputs.
         """
         if self.kind in ("points", "orders"):
             value, error = self._members_of(lambda mask: mask.sum(axis=1)).astype(float), np.zeros(len(self))

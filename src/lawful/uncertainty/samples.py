@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from lawful._html import card, table
+
 __all__ = ["Samples", "SamplingWarning", "diagnostics"]
+
+MANY = 8  # rows and outputs that a notebook shows
 
 
 class SamplingWarning(UserWarning):
@@ -62,6 +66,22 @@ class Samples(np.ndarray):
         for name in ("acceptance", "ess", "rhat", "exact"):
             setattr(self, name, np.concatenate([getattr(part, name) for part in parts]))
         return self
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: of the first rows the mean and standard deviation of each output, and the diagnostics."""
+        if self.ess is None or self.ndim != 3 or 0 in self.shape:  # a slice, say: an array like any other
+            return None
+        (m, n, T), few = self.shape, np.asarray(self)[:MANY]
+        shown = T if T <= MANY else MANY - 1
+        cut, mean, std = ["…"] * (shown < T), few.mean(axis=1), few.std(axis=1)
+        rows = [
+            [*(f"{c:.4g} ± {s:.2g}" for c, s in zip(mean[i, :shown], std[i, :shown])), *cut, f"{ess:.0f}", f"{rhat:.3f}"]
+            for i, (ess, rhat) in enumerate(zip(self.ess[:MANY], self.rhat[:MANY]))
+        ]
+        columns = [*(f"y{t + 1}" for t in range(shown)), *cut, "effective draws", "R-hat"]
+        how = "independent" if self.exact.all() else f"of chains, R-hat at most {self.rhat.max():.3f}"
+        more = f"<div>… and {m - MANY} more rows</div>" if m > MANY else ""
+        return card(f"{n} draws for each of {m} rows, {how}", table(columns, rows) + more)
 
     def __array_finalize__(self, other: Any) -> None:
         for name in ("acceptance", "ess", "rhat", "exact"):

@@ -207,7 +207,7 @@ class Logic(ConstraintSet):
 
     def marginals(self, logits: np.ndarray) -> np.ndarray:
         """(m, T) the probability of each label given that the formulas hold, for labels that are independent otherwise, with
-        these log-odds. Exact if `exact_`; else means over random assignments that obey."""
+        these log-odds. Exact if `exact_`; else means over random walks among assignments that obey."""
         return self.sums(logits)[1]
 
     @property

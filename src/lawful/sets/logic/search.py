@@ -4,13 +4,17 @@ Rows whose labels, each at its cheapest value, obey the part need no search. Equ
 (`_branch`) repairs the others, which is quick where predictions violate little; rows on which it gives up go to integer
 programming (`linear`), which stops after `time_limit` seconds with a lower bound.
 
-Marginals over such a part are means over random assignments: with logistic noise on its log-odds, the best assignment of a
-row is drawn from a distribution on the assignments that obey ("perturb and MAP"), which is the right one where nothing binds
-and an approximation elsewhere. A mean over 100 draws has a standard error of at most 0.05. Their price is bounded: a draw
-takes the best assignment that `EASY` nodes of branch and bound find, and never waits for integer programming.
+Marginals over such a part are means over random assignments that obey: `SWEEPS` sweeps of Gibbs sampling (`_chain`) from each
+of `STARTS` starts. One start is the best assignment, and the others are the best ones for log-odds with logistic noise
+("perturb and MAP"), which are draws from the right distribution where nothing binds and an approximation elsewhere; the walks
+then correct them as far as steps of one to three labels lead. Their price is bounded: a start is what branch and bound finds,
+for most in `EASY` nodes, and never waits for integer programming.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +25,8 @@ from lawful.sets.logic.table import holds
 __all__ = ["Search"]
 
 NODES = 20_000  # of branch and bound, a row
-DRAWS, SEED = 100, 0  # random assignments a row, for marginals
-EASY = 100  # nodes of branch and bound, a draw
+STARTS, SWEEPS, SEED = 20, 20, 0  # random walks a row, and their length, for marginals
+EASY = 100  # nodes of branch and bound, a start
 
 
 class Search:
@@ -99,17 +103,52 @@ class Search:
         return values, gaps
 
     def sums(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) NaN, as the sum is not known, and (m, n) how often each label is true among `DRAWS` random assignments."""
-        rng = np.random.default_rng(SEED)
-        noise = rng.logistic(size=(DRAWS, 1, self.part.n))  # the same for every row: a row's answer is its own affair
-        return np.full(len(logits), np.nan), np.mean([self._draw(logits + one) for one in noise], axis=0)
+        """(m,) NaN, as the sum is not known, and (m, n) how often each label is true on random walks."""
+        from lawful.sets.logic._chain import walk_rows
 
-    def _draw(self, logits: np.ndarray) -> np.ndarray:
+        rng = np.random.default_rng(SEED)  # the same for every row: a row's answer is its own affair
+        noise = rng.logistic(size=(STARTS - 1, 1, self.part.n))
+        likeliest = self._draw(logits, self.nodes)  # its weight is to be among those that are summed
+        starts = np.stack([likeliest, *(self._draw(logits + one, EASY) for one in noise)], axis=1)
+        chance, keys = rng.random((STARTS, SWEEPS, self.part.n, 4)), rng.integers(0, 2**63 - 1, self.part.n)
+        out = np.empty(logits.shape)
+        given = (*self._walks, starts, logits, chance, keys, out)
+        walk_rows(*given)
+        return np.full(len(logits), np.nan), np.clip(out, 0.0, 1.0)
+
+    @cached_property
+    def _walks(self) -> tuple[Any, ...]:
+        """The gates by node, and the labels that share a gate, as `walk_rows` takes them."""
+        part = self.part
+        gates = [*part.gates, *part.asserted]
+        below: list[set[int]] = [{t} for t in range(part.n)]
+        listed: list[list[tuple[int, int]]] = [[] for _ in range(part.n + len(part.gates))]
+        near: list[set[int]] = [set() for _ in range(part.n)]
+        for g, (_, _, literals) in enumerate(gates):
+            labels = set().union(*(below[lit >> 1] for lit in literals))
+            below.append(labels)
+            for t in labels:
+                near[t] |= labels
+            for lit in literals:
+                listed[lit >> 1].append((g, lit & 1))
+        flat = np.array([pair for pairs in listed for pair in pairs], np.int64).reshape(-1, 2)
+        others = [sorted(found - {t}) for t, found in enumerate(near)]
+        return (
+            len(gates),
+            *(np.array([gate[i] for gate in gates], np.int64) for i in (0, 1)),
+            len(part.gates),
+            np.cumsum([0] + [len(pairs) for pairs in listed]),
+            *(np.ascontiguousarray(flat[:, i]) for i in (0, 1)),
+            np.array([u for found in others for u in found], np.int64),
+            np.cumsum([0] + [len(found) for found in others]),
+        )
+
+    def _draw(self, logits: np.ndarray, nodes: int) -> np.ndarray:
         """(m, n) an assignment that obeys, the best one or nearly."""
         found = logits > 0
         rows = np.flatnonzero(~holds(self.part, self.part.asserted, found))
         if len(rows):
-            values, paid, _ = self._branch(found[rows], np.abs(logits[rows]), EASY)
+            values, paid, _ = self._branch(found[rows], np.abs(logits[rows]), nodes)
             lost = ~np.isfinite(paid)
             values[lost] = self.any() if lost.any() else False
             found[rows] = values
