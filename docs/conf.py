@@ -34,6 +34,7 @@ extensions = [
     "arrows",
     "reference",
     "docstrings",
+    "tables",
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "gallery/backreferences/*"]
 templates_path = ["_templates"]
@@ -57,6 +58,7 @@ copybutton_prompt_is_regexp = True
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "copyfile_regex": r"index\.rst$",  # our own sections
     "filename_pattern": r"plot_\w+\.py$",
     "ignore_pattern": r"(^|/)(?!plot_)\w+\.py$",
     "plot_gallery": "True",
@@ -65,7 +67,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "image_scrapers": ("matplotlib",),
     "image_srcset": ["2x"],
-    "thumbnail_size": (560, 400),
+    "thumbnail_size": (640, 360),
     "ignore_repr_types": r"matplotlib\..*|list|tuple|lawful\.plots\..*",
     "matplotlib_animations": False,
     "show_signature": False,

@@ -124,6 +124,6 @@ for column, (d, title) in enumerate(((alone, "row by row"), (together, "as a seq
     for t in range(2):
         angles.plot(d.c[:, t], ".-", ms=4, lw=1, color=OKABE_ITO[t + 2], label=f"joint {t + 1}")
     angles.set(xlabel="row", ylim=(-2.8, 2.8))
-axes[0, 1].legend(loc="lower left", bbox_to_anchor=(0.3, 0))
+axes[0, 0].legend(loc="lower left")
 axes[1, 0].set_ylabel("angle, radians")
 axes[1, 1].legend(loc="lower left", ncols=2)
