@@ -43,19 +43,15 @@ print(
 # it.
 wrong = make_curve("lemniscate_printed", 100, noise=0.05, random_state=0)
 strict = ConstrainedRegressor(Equations(wrong.equation)).fit(wrong.X, wrong.Y)
-search = ConstrainedRegressorCV(Equations(wrong.equation), mus=[0.1, 1, 10, 100, 1000]).fit(
-    wrong.X, wrong.Y
-)
+search = ConstrainedRegressorCV(Equations(wrong.equation), mus=[0.1, 1, 10, 100, 1000])
+search.fit(wrong.X, wrong.Y)
 wrong_errors = {
     "believed": mean_squared_error(wrong.Y_test, strict.predict(wrong.X_test)),
     "softened by the search": mean_squared_error(wrong.Y_test, search.predict(wrong.X_test)),
 }
-print(
-    "a wrong law:",
-    {name: f"{error:.1e}" for name, error in wrong_errors.items()},
-    "mu =",
-    search.best_params_["mu"],
-)
+for name, error in wrong_errors.items():
+    print(f"a wrong law, {name}: error {error:.1e}")
+print("chosen: mu =", search.best_params_["mu"])
 
 # %%
 # The predictions, coloured by their margin.
