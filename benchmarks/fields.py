@@ -2,7 +2,8 @@
 
     python benchmarks/fields.py [--seeds 10] [--first 100] [--peers]
 
-Examples were written with seed 0; figures here are means over seeds from 100 on. `cvxpy` is asked too where it is installed.
+The errors are those of the gallery's pages (`examples/plot_*.py`, which are run, and whose `compare(seed)` is called), which
+were written with seed 0; figures here are means over seeds from 100 on. `cvxpy` is asked too where it is installed.
 With --peers, `hierarchicalforecast` (which must be installed) reconciles the same base forecasts with its own MinT, and our
 `Hierarchy` in the metric of the covariance that it used.
 """
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
@@ -32,12 +34,13 @@ EXAMPLES = ("reconciliation", "quantiles", "shapes", "compositions", "correlatio
 
 
 def errors(name: str, seeds: range) -> None:
-    script = importlib.import_module(name)
-    found = [script.run(seed) for seed in seeds]
-    script.show(
-        f"\n{name}: means over {len(seeds)} seeds, largest violations",
-        {way: (np.mean([f[way][0] for f in found]), max(f[way][1] for f in found)) for way in found[0]},
-    )
+    page = importlib.import_module(f"plot_{name}")
+    found = [page.compare(seed) for seed in seeds]
+    print(f"\n{name}: means over {len(seeds)} seeds, largest violations")
+    print(f"{'':<44}{'error':>12}{'violation':>12}")
+    for way in found[0]:
+        error, violation = np.mean([f[way][0] for f in found]), max(f[way][1] for f in found)
+        print(f"{way:<44}{error:>12.5g}{violation:>12.1e}")
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -137,6 +140,7 @@ def main() -> None:
         peers(seeds)
         return
     sys.path.insert(0, str(FOLDER))
+    matplotlib.use("Agg")  # the pages draw
     for name in EXAMPLES:
         if name in options.only:
             errors(name, seeds)

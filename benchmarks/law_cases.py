@@ -7,15 +7,12 @@ points to be projected lie around it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-import grids  # examples/grids.py
+from lawful.datasets import load_power_grid
 
 Array = np.ndarray
 
@@ -148,13 +145,13 @@ def lemniscate() -> Law:
 
 def power_flow() -> Law:
     """The IEEE 30-bus grid: 30 magnitudes, 30 angles; the loads of the 24 buses without generator are 48 inputs."""
-    grid = grids.grid(30)
+    grid = load_power_grid(30)
     n, free = grid.size, grid.free
     k = len(free)
     v, a = [name(t) for t in range(n)], [name(n + t) for t in range(n)]
     p, q = ({int(i): f"-x{s + begin}" for s, i in enumerate(free)} for begin in (1, k + 1))
-    texts = [*grids.equations(grid, v, a, p, q), f"{a[0]} = 0"]
-    center = np.concatenate(grids.solve(grid, grid.load[None]), axis=1)[0]
+    texts = [*grid.flow_equations(v, a, p, q), f"{a[0]} = 0"]
+    center = np.concatenate(grid.solve(grid.load[None]), axis=1)[0]
 
     def functions(xp: Any) -> Any:
         G, B, eye, F = map(xp.asarray, (grid.admittance.real, grid.admittance.imag, np.eye(n), free))

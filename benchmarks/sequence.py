@@ -18,15 +18,15 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-from arms import ARMS, hand, jumps, model_of, smooth_path  # examples/arms.py
+from plot_inverse_kinematics import ARMS, hand, jumps, model_of, smooth_path  # a page of the gallery, which it runs
 
 
 def compare(arm: str, trajectories: int, rows: int, seed: int) -> dict[str, float]:
-    law, _, low, high, _ = ARMS[arm]
+    law, _, box, _ = ARMS[arm]
     model = model_of(arm, seed)
     found = {"alone": 0, "sequence": 0, "ok": 0.0, "seconds alone": 0.0, "seconds": 0.0}
     for k in range(trajectories):
-        x = hand(law, smooth_path(np.random.default_rng([seed, k]), low, high, rows))
+        x = hand(law, smooth_path(np.random.default_rng([seed, k]), box, rows))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             begin = time.perf_counter()

@@ -34,8 +34,9 @@ extensions = [
     "arrows",
     "reference",
     "docstrings",
+    "tables",
 ]
-exclude_patterns = ["_build", "_ext", "_templates", "gallery/**/README.*"]
+exclude_patterns = ["_build", "_ext", "_templates", "gallery/backreferences/*"]
 templates_path = ["_templates"]
 html_math_renderer = "mathml"
 default_role = "literal"
@@ -57,20 +58,23 @@ copybutton_prompt_is_regexp = True
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "copyfile_regex": r"index\.rst$",  # our own sections
     "filename_pattern": r"plot_\w+\.py$",
     "ignore_pattern": r"(^|/)(?!plot_)\w+\.py$",
     "plot_gallery": "True",
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_memory": False,
-    "download_all_examples": True,
     "image_scrapers": ("matplotlib",),
+    "image_srcset": ["2x"],
+    "thumbnail_size": (640, 360),
+    "ignore_repr_types": r"matplotlib\..*|list|tuple|lawful\.plots\..*",
     "matplotlib_animations": False,
     "show_signature": False,
     "write_computation_times": False,
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("lawful",),
-    "backreferences_dir": None,
+    "backreferences_dir": "gallery/backreferences",
     "reset_modules": ("matplotlib",),
     "compress_images": (),
     "parallel": 2,
@@ -87,10 +91,10 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "gallery/index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "faq": []}
+html_sidebars = {"index": [], "start": [], "faq": [], "gallery/index": []}

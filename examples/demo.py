@@ -1,4 +1,4 @@
-"""Circle and lemniscate from 100 noisy points: single-task learning (STL) against nonlinear multitask learning (NL-MTL).
+"""Circle and lemniscate from 100 noisy rows: single-task (STL) against multitask (NL-MTL) learning.
 
 python examples/demo.py --out out
 """
@@ -16,6 +16,9 @@ from lawful.datasets import make_curve
 from lawful.metrics import constraint_violation, mean_squared_error
 from lawful.plots import plot_curves
 
+TITLES = "curve", "method", "test MSE", "MSE / STL", "max violation", "fit s", "predict s"
+LINE = "{:<12}{:<8}{:>11}{:>11}{:>15}{:>8}{:>11}"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -25,11 +28,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
-    print(f"{options.n} training points, noise {options.noise}, 1000 test points, seed {options.seed}\n")
-    print(f"{'curve':<12}{'method':<8}{'test MSE':>11}{'MSE / STL':>11}{'max violation':>15}{'fit s':>8}{'predict s':>11}")
+    n, noise, seed = options.n, options.noise, options.seed
+    print(f"{n} training points, noise {noise}, 1000 test points, seed {seed}\n")
+    print(LINE.format(*TITLES))
     panels = []
     for curve in ("circle", "lemniscate"):
-        data = make_curve(curve, options.n, noise=options.noise, random_state=options.seed)
+        data = make_curve(curve, n, noise=noise, random_state=seed)
         law = Equations(data.equation).fit(data.Y)
         results = {}
         for name, constraint in (("STL", Reals()), ("NL-MTL", Equations(data.equation))):
@@ -41,9 +45,13 @@ def main() -> None:
             mse = mean_squared_error(data.Y_test, results[name])
             ratio = mse / mean_squared_error(data.Y_test, results["STL"])
             worst = constraint_violation(law, results[name])
-            print(f"{curve:<12}{name:<8}{mse:>11.2e}{ratio:>11.2f}{worst:>15.1e}{fitted - start:>8.2f}{done - fitted:>11.3f}")
+            numbers = f"{mse:.2e}", f"{ratio:.2f}", f"{worst:.1e}"
+            seconds = f"{fitted - start:.2f}", f"{done - fitted:.3f}"
+            print(LINE.format(curve, name, *numbers, *seconds))
         order = np.argsort(data.X_test[:, 0])
-        panels.append((curve, data, {name: c[order] for name, c in results.items()}, data.Y_test[order]))
+        panels.append(
+            (curve, data, {name: c[order] for name, c in results.items()}, data.Y_test[order])
+        )
 
     path = Path(options.out) / "demo.png"
     path.parent.mkdir(parents=True, exist_ok=True)

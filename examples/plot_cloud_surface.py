@@ -2,9 +2,9 @@
 A surface without an equation
 =============================
 
-A sheet rolled up was scanned: many points, for which nobody wrote down the inputs. Labels with inputs are few.
-`LocalTangent` learns the surface from the scan, its dimension too, and predictions are brought back to it: better than no
-law, and better than the nearest point of the scan.
+A sheet rolled up was scanned: many points, for which nobody wrote down the inputs. Labels with
+inputs are few. `LocalTangent` learns the surface from the scan, its dimension too, and predictions
+are brought back to it: better than no law, and better than the nearest point of the scan.
 """
 
 # %%
@@ -12,7 +12,17 @@ law, and better than the nearest point of the scan.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lawful import ConstrainedRegressor, LearnedEquations, LocalTangent, PointCloud, Reals, choose_law
+from lawful import (
+    ConstrainedRegressor,
+    LearnedEquations,
+    LocalTangent,
+    PointCloud,
+    Reals,
+    choose_law,
+)
+from lawful.plots import LAWFUL, LAWLESS
+
+plt.style.use("lawful.plots.clear")
 
 NOISE = 0.05
 
@@ -46,17 +56,19 @@ for name, error in errors.items():
     print(f"{name:<16}{error:.2e}")
 
 # %%
-# Which kind of law to learn, if any, is decided on points left out: noise is added to them, and a law that holds takes away
-# what lies across it. Here there is no polynomial of low degree, so that "equations" find nothing and do as well as no law.
+# Which kind of law to learn, if any, is decided on points left out: noise is added to them, and a
+# law that holds takes away what lies across it. Here there is no polynomial of low degree, so that
+# "equations" find nothing and do as well as no law.
 candidates = {"equations": LearnedEquations(degree=2), "surface": LocalTangent()}
 choice = choose_law(scan[:300], candidates=candidates, folds=3)
 print(choice)
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
-for axis, name, colour in zip(axes, ("no law", "surface"), ("#d1603d", "#1f6f8b")):
-    axis.plot(scan[:, 0], scan[:, 2], ".", color="#b9c4cf", ms=4, label="scan")
-    axis.plot(predicted[name][:, 0], predicted[name][:, 2], ".", color=colour, ms=2.5, label=f"predictions, {name}")
-    axis.set(xlabel="$y_1$", ylabel="$y_3$", aspect="equal")
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, loc="upper left")
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 4), sharex=True, sharey=True)
+for axis, name, colour in zip(axes, ("no law", "surface"), (LAWLESS, LAWFUL)):
+    c = predicted[name]
+    axis.plot(scan[:, 0], scan[:, 2], ".", color="0.8", ms=5, label="scan")
+    axis.plot(c[:, 0], c[:, 2], ".", color=colour, ms=3, label="predictions")
+    axis.set(title=f"{name}: error {errors[name]:.1e}", xlabel="$y_1$", aspect="equal")
+    axis.legend(loc="center", markerscale=2)
+axes[0].set_ylabel("$y_3$")

@@ -2,9 +2,10 @@
 What is the law? Equations learned from the outputs
 ===================================================
 
-Two sensors watch a pin on a cam. Nobody wrote down an equation, but the outputs obey one: the pin moves on an ellipse.
-`LearnedEquations` finds it from the noisy outputs alone, with standard errors, and is then a law like any other: the
-regressor that obeys it is as good as one that was told.
+Two sensors watch a pin on a cam. Nobody wrote down an equation, but the outputs obey one: the pin
+moves on an ellipse. `LearnedEquations` finds it from the noisy outputs alone, with standard
+errors, and is then a law like any other: the regressor that obeys it is as good as one that was
+told.
 """
 
 # %%
@@ -13,6 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from lawful import ConstrainedRegressor, Equations, LearnedEquations, Reals
+from lawful.plots import LAWFUL, LAWLESS
+
+plt.style.use("lawful.plots.clear")
 
 
 def draw(n, rng, noise=0.05):
@@ -34,8 +38,9 @@ for term, value, error in zip(law.terms, law.coefficients, law.std):
 print(f"noise: {C.noise_.round(3)}")
 
 # %%
-# As a law of a regressor, beside the true one and none. Coefficients that are whole numbers to within their errors were
-# taken as such (`tidy`); as they were fitted, each of them costs about s^2 / n more.
+# As a law of a regressor, beside the true one and none. Coefficients that are whole numbers to
+# within their errors were taken as such (`tidy`); as they were fitted, each of them costs about
+# s^2 / n more.
 laws = {
     "true law": Equations("y1**2 + 4*y2**2 = 4"),
     "learned": LearnedEquations(),
@@ -43,7 +48,9 @@ laws = {
     "no law": Reals(),
 }
 models = {name: ConstrainedRegressor(C).fit(X, Y) for name, C in laws.items()}
-errors = {name: float(np.mean((model.predict(X_test) - Y_test) ** 2)) for name, model in models.items()}
+errors = {
+    name: float(np.mean((model.predict(X_test) - Y_test) ** 2)) for name, model in models.items()
+}
 for name, error in errors.items():
     print(f"{name:<20}{error:.2e}")
 
@@ -54,10 +61,9 @@ print(nothing.equations_, nothing.remarks_[-1])
 
 # %%
 x = np.linspace(-np.pi, np.pi, 400)[:, None]
-figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
-axis.plot(*Y.T, ".", color="#444444", ms=4, alpha=0.5, label="measured")
-axis.plot(*models["no law"].predict(x).T, color="#d1603d", lw=1.2, label="predicted, no law")
-axis.plot(*models["learned"].predict(x).T, color="#1f6f8b", lw=1.8, label=f"predicted, {law.equation}")
+figure, axis = plt.subplots(figsize=(6.6, 4.2))
+axis.plot(*Y.T, ".", color="0.25", ms=5, alpha=0.4, label="measured")
+axis.plot(*models["no law"].predict(x).T, color=LAWLESS, lw=1.4, label="no law")
+axis.plot(*models["learned"].predict(x).T, color=LAWFUL, label=law.equation)
 axis.set(xlabel="$y_1$", ylabel="$y_2$", aspect="equal")
-axis.spines[["top", "right"]].set_visible(False)
-figure.legend(loc="outside lower center", ncols=3, frameon=False)
+figure.legend(loc="outside upper center", ncols=3, markerscale=2)

@@ -2,10 +2,11 @@
 Unknown coefficients: the constants of a valve
 ==============================================
 
-The flow through a valve follows from its opening and the pressure drop, `flow = k*opening*sqrt(drop) + leak`, with two
-constants that nobody measured. Flow and pressure drop are both noisy, so that a regression of one on the other would be
-biased. `Equations(..., unknown=...)` estimates the constants from the labels, with standard errors and a profile, and is
-then a law like any other.
+The flow through a valve follows from its opening and the pressure drop, `flow =
+k*opening*sqrt(drop) + leak`, with two constants that nobody measured. Flow and pressure drop are
+both noisy, so that a regression of one on the other would be biased. `Equations(..., unknown=...)`
+estimates the constants from the labels, with standard errors and a profile, and is then a law like
+any other.
 """
 
 # %%
@@ -15,6 +16,9 @@ import numpy as np
 from scipy.optimize import curve_fit
 
 from lawful import ConstrainedRegressor, Equations, Reals
+from lawful.plots import LAW, LAWFUL
+
+plt.style.use("lawful.plots.clear")
 
 TRUTH = {"k": 1.4, "leak": 0.2}
 
@@ -32,13 +36,21 @@ X_test, Y_test = draw(1000, rng, noise=0.0)
 Y[rng.random(Y.shape) < 0.1] = np.nan
 
 # %%
-# Both constants, their errors, and the 95 % intervals by profile. Beside them, least squares of the flow on the measured
-# drop, as if that were exact.
+# Both constants, their errors, and the 95 % intervals by profile. Beside them, least squares of
+# the flow on the measured drop, as if that were exact.
 law = Equations("y1 = k*x1*sqrt(y2) + leak", unknown=["k", "leak"])
-models = {"law": ConstrainedRegressor(law).fit(X, Y), "no law": ConstrainedRegressor(Reals()).fit(X, Y)}
+models = {
+    "law": ConstrainedRegressor(law).fit(X, Y),
+    "no law": ConstrainedRegressor(Reals()).fit(X, Y),
+}
 C = models["law"].constraint_
 whole = ~np.isnan(Y).any(axis=1)
-naive, _ = curve_fit(lambda z, k, leak: k * z[0] * np.sqrt(z[1]) + leak, (X[whole, 0], Y[whole, 1]), Y[whole, 0], p0=[1, 0])
+naive, _ = curve_fit(
+    lambda z, k, leak: k * z[0] * np.sqrt(z[1]) + leak,
+    (X[whole, 0], Y[whole, 1]),
+    Y[whole, 0],
+    p0=[1, 0],
+)
 profiles = {name: C.profile(name) for name in TRUTH}
 for (name, truth), other in zip(TRUTH.items(), naive):
     low, high = profiles[name].interval()
@@ -49,22 +61,19 @@ for (name, truth), other in zip(TRUTH.items(), naive):
 
 # %%
 # The regressor obeys the law with these constants.
-errors = {name: np.mean((model.predict(X_test) - Y_test) ** 2, axis=0) for name, model in models.items()}
+errors = {
+    name: np.mean((model.predict(X_test) - Y_test) ** 2, axis=0) for name, model in models.items()
+}
 for name, error in errors.items():
     print(f"{name:<8} flow {error[0]:.1e}, pressure drop {error[1]:.1e}")
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-c = models["law"].predict(X_test)
-axes[0].plot(Y_test[:, 1], models["no law"].predict(X_test)[:, 1], ".", color="#d1603d", ms=2, label="no law")
-axes[0].plot(Y_test[:, 1], c[:, 1], ".", color="#1f6f8b", ms=2, label="law")
-axes[0].axline((2, 2), slope=1, color="#444444", lw=0.8)
-axes[0].set(xlabel="pressure drop, true", ylabel="predicted")
-axes[0].legend(frameon=False, markerscale=4)
-for axis, (name, profile) in zip(axes[1:], profiles.items()):
-    axis.plot(profile.value, profile.statistic, color="#1f6f8b")
-    axis.axhline(3.84, color="#d1603d", lw=1, ls="--")
-    axis.axvline(TRUTH[name], color="#444444", lw=0.8)
-    axis.set(xlabel=name, ylabel="score statistic", ylim=(0, 12))
-for axis in axes:
-    axis.spines[["top", "right"]].set_visible(False)
+# The profile of each constant: values below the dashed line are in the 95 % interval.
+figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.5), sharey=True)
+for axis, (name, profile) in zip(axes, profiles.items()):
+    axis.plot(profile.value, profile.statistic, color=LAWFUL, label="profile")
+    axis.axhline(3.84, color="0.4", lw=1, ls="--", label="95 % of chi-square")
+    axis.axvline(TRUTH[name], color=LAW, label="truth")
+    axis.set(xlabel=name, ylim=(0, 12))
+axes[0].set_ylabel("score statistic")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import array_api_strict as strict
 import numpy as np
 import pytest
@@ -12,9 +9,7 @@ import pytest
 import nearest
 from lawful import Equations, project
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-CASES = nearest.CASES | nearest.examples()
-sys.path.pop()
+CASES = nearest.CASES | nearest.field_cases()
 
 
 def check(name, scale, seed):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from commands import call
 from test_readme import prepared
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +55,22 @@ def test_every_noun_says_how_to_add_your_own(page):
     own = re.split(r"^## How to (?:add|bring) your own$", text, flags=re.M)
     assert len(own) == 2 and "```python" in own[1]
     assert f"\n{page.removeprefix('nouns/').removesuffix('.md')}\n" in (DOCS / "nouns" / "index.md").read_text(encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    """Numbers and rules apart, which differ from machine to machine and from width to width."""
+    return " ".join(re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", re.sub("[━─]+", "-", text)).split())
+
+
+def test_the_command_line_says_what_its_page_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    run("command_line.md", {"__name__": "page"})
+    shown = re.findall(r"^```console\n\$ lawful (.*?)\n(.*?)^```", text, re.M | re.S)
+    assert len(shown) >= 5
+    for words, output in shown:
+        done = call(*shlex.split(words), code=2 if output.startswith("lawful ") else 0)
+        assert plain(done.output) == plain(output), f"lawful {words}:\n{done.output}"
 
 
 def test_the_front_page_and_the_paper_page_run(tmp_path, monkeypatch):

@@ -12,12 +12,15 @@ from contextlib import closing
 from urllib.parse import quote
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import lawful
 from commands import serving
 from lawful.cli import app
+from lawful.sets.named import NAMED, law_in_words
+from lawful.studio.offers import MENU
 from lawful.studio.tables import Refused, read
 
 T = np.linspace(0, 6, 40)
@@ -237,10 +240,69 @@ def test_right_laws_are_typeset_and_measured(tab):
     tab.upload(CIRCLE)
     found = tab.post("/api/law", {"outputs": BOTH, "law": f"{LAW}\neast <= 2  # a remark\n\n"})
     assert found["ok"] and [line["ok"] for line in found["lines"]] == [True, True]
-    assert "<msup>" in found["lines"][0]["mathml"]
+    assert "<msup>" in found["lines"][0]["markup"]
     assert "At the 40 labels it is off by" in found["said"]
     assert "characters" in tab.post("/api/law", {"outputs": BOTH, "law": "x" * 30_000}, 400)["error"]
     assert tab.post("/api/law", {"outputs": BOTH, "law": ""}) == {"lines": [], "ok": False, "said": ""}
+
+
+WIDTHS = {"Rotations": 9, "SE3": 12, "UnitQuaternions": 10, "CorrelationMatrices": 9, "PositiveSemidefinite": 9, "Margins": 6}
+
+
+def test_every_set_of_the_command_line_is_offered():
+    offered = [name for group in MENU.values() for name in group]
+    assert sorted(offered) == sorted(NAMED)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_picked_is_a_law_for_the_outputs_that_are_marked(tab, name):
+    width = WIDTHS.get(name, 3)
+    outputs = [f"out {k}" for k in range(width)]
+    values = np.random.default_rng(0).uniform(0.1, 0.9, (30, width + 1))
+    tab.upload("\n".join([",".join(["x", *outputs]), *(",".join(f"{v:.4f}" for v in row) for row in values)]))
+    law = tab.post("/api/set", {"name": name, "outputs": outputs})["law"]
+    assert law.startswith(name)
+    (line,) = tab.post("/api/law", {"outputs": outputs, "law": law})["lines"]
+    assert line["ok"], line["message"]
+    assert line["markup"] and repr(law_in_words([law]))  # the same words for the command line
+
+
+def test_sets_are_typeset_measured_and_refused_in_words(tab):
+    tab.upload(CIRCLE)
+    found = tab.post("/api/law", {"outputs": BOTH, "law": "Sphere(radius=2,\n  center=[0, 1])  # two lines"})
+    (line,) = found["lines"]
+    assert "‖c − center‖ = radius" in line["markup"] and "center = [0, 1], radius = 2" in line["markup"]
+    assert "At the 40 labels it is off by" in found["said"]
+    learned = tab.post("/api/law", {"outputs": BOTH, "law": "LearnedEquations()"})["lines"][0]
+    assert "<msup>" in learned["markup"], "what was learned is typeset"
+    for law, words in (
+        ("Sphere(diameter=2)", "Sphere is given as Sphere(radius=1.0, center=0.0)"),
+        ("Sphere(radius=open('x'))", "a set has plain values"),
+        ("Rotations()", "Rotations"),
+        ("Sphere(radius=-1)", "radius"),
+    ):
+        (line,) = tab.post("/api/law", {"outputs": BOTH, "law": law})["lines"]
+        assert not line["ok"] and words in line["message"]
+    both = tab.post("/api/law", {"outputs": BOTH, "law": f"Sphere\n{LAW}"})["lines"]
+    assert [line["ok"] for line in both] == [False, True] and "stands alone" in both[0]["message"]
+    assert "Mark the outputs" in tab.post("/api/set", {"name": "Sphere", "outputs": []}, 400)["error"]
+    assert "no such set" in tab.post("/api/set", {"name": "os.system", "outputs": BOTH}, 400)["error"]
+
+
+def test_a_set_is_drawn_fitted_and_examined(tab, tmp_path):
+    tab.upload(CIRCLE)
+    words = {"outputs": BOTH, "law": "Sphere(radius=1)"}
+    _, picture, headers = tab.ask("POST", tab.at("/api/draw"), json.dumps(words))
+    assert headers["X-Law"] == "drawn" and b"<svg" in picture
+    tab.post("/api/start", {"kind": "fit", **words})
+    job = tab.wait()
+    assert job["state"] == "done", job["message"]
+    assert job["result"]["command"].endswith("--law 'Sphere(radius=1)' --save model.lawful")
+    (tmp_path / "m.lawful").write_bytes(tab.get("/download/model"))
+    model = lawful.load(tmp_path / "m.lawful")
+    np.testing.assert_allclose(np.hypot(*np.asarray(model.predict(pd.DataFrame({"angle": T}))).T), 1, atol=1e-8)
+    tab.post("/api/start", {"kind": "doctor", **words})
+    assert tab.wait("doctor")["state"] == "done"
 
 
 def test_the_data_are_drawn_with_the_law(tab):
@@ -268,7 +330,7 @@ def test_names_are_no_formulas(tab):
     status, picture, _ = tab.ask("POST", tab.at("/api/draw"), json.dumps(words))
     assert status == 200 and b"<svg" in picture
     (line,) = tab.post("/api/law", words)["lines"]
-    assert line["ok"] and "&lt;b&gt;north" in line["mathml"] and "<b>" not in line["mathml"]
+    assert line["ok"] and "&lt;b&gt;north" in line["markup"] and "<b>" not in line["markup"]
 
 
 def test_what_nobody_thought_of_is_answered_too(tab, monkeypatch):

@@ -15,6 +15,7 @@ import pytest
 
 import lawful
 from commands import serving
+from lawful.sets.named import NAMED
 
 pytestmark = pytest.mark.browser
 
@@ -191,6 +192,43 @@ def test_a_walk_from_a_file_to_a_model(driver, studio, tmp_path, size, dark):
     page.says("#alarms", "instead of 1.4 would fit", PATIENCE)
     assert page.find("#compare-old").is_displayed() and not page.find("#doctor-old").is_displayed()
     page.keep("5-doctor")
+
+
+@pytest.mark.parametrize("size, dark", [("desk", False), ("phone", True)])
+def test_a_plain_set_is_picked_changed_and_fitted(driver, studio, tmp_path, size, dark):
+    from selenium.webdriver.support.ui import Select
+
+    page = Page(driver, studio, size, dark)
+    page.load(files(tmp_path)["circle.csv"])
+    page.says("#data-said", "circle.csv: 60 rows")
+    menu = Select(page.find("#sets"))
+    assert {option.get_attribute("value") for option in menu.options} == {"", *NAMED}
+    menu.select_by_value("Sphere")
+    page.says("#law-said", "Mark the outputs first.")
+    page.mark("east", "north")
+    menu.select_by_value("Simplex")
+    page.until(lambda: page.find("#formula").get_attribute("value") == "Simplex(total=1)", "the set is written")
+    page.says("#law-lines", "c ≥ 0, Σ c = total")
+    menu.select_by_value("Rotations")
+    page.says("#law-lines", "Rotations")
+    page.until(lambda: driver.find_elements("css selector", ".line.wrong"), "two outputs are no rotation matrix")
+    page.keep("7-wrong-set")
+    menu.select_by_value("Sphere")
+    page.says("#law-lines", "‖c − center‖ = radius")
+    page.says("#law-said", "At the 60 labels it is off by")
+    page.write("Sphere(radius=1.5, center=[0, 0])")
+    page.says("#law-lines", "center = [0, 0], radius = 1.5")
+    page.says("#picture-title", "Data and law")
+    page.until(lambda: drawn(page, "#plot"), "the data are drawn")
+    page.keep("8-right-set")
+    if dark:
+        return
+    page.write("Sphere(radius=1)")
+    page.says("#law-lines", "center = 0.0, radius = 1")
+    page.find("#go").click()
+    page.says("#fit-said", "Done in", PATIENCE)
+    assert "--law 'Sphere(radius=1)'" in page.text("#command")
+    page.keep("9-set-compared")
 
 
 def test_nothing_is_fetched_and_nothing_is_said_in_the_console(driver, studio):

@@ -11,8 +11,8 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-# What scikit-learn gives to every estimator is described there.
-INHERITED = {"get_params", "set_params", "get_metadata_routing", "fit_transform"}
+# What scikit-learn gives to every estimator is described there; the others are asked for by the library alone.
+INHERITED = {"get_params", "set_params", "get_metadata_routing", "fit_transform", "after_load", "in_metric"}
 
 
 def formulas(lines: list[str]) -> list[str]:
@@ -72,10 +72,19 @@ def plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     if name in INHERITED or re.fullmatch(r"set_\w+_request", name):
         return True
+    if isinstance(obj, property) and not obj.__doc__ or getattr(obj, "__doc__", None) == bool.__doc__:
+        return True
     return None
+
+
+def public_bases(app: Sphinx, name: str, obj: Any, options: Any, bases: list[Any]) -> None:
+    """In the place of a base class of the house, what it is derived from."""
+    shown = [next((one for one in getattr(base, "__mro__", ()) if not one.__name__.startswith("_")), base) for base in bases]
+    bases[:] = [base for base in dict.fromkeys(shown) if base is not object] or [object]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", plain, priority=100)  # before numpydoc reads the sections
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-bases", public_bases)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -83,7 +83,8 @@ def _say(summary: dict[str, Any], quiet: bool) -> None:
     show("held out, before the law", ["output", "observed", "error (rms)", "R2"], rows, quiet)
     law, seconds = summary["law"], summary["seconds"]
     states = ", ".join(f"{k} {name}" for name, k in law["status"].items())
-    tell(f"{summary['rows']} rows, {len(summary['inputs'])} inputs, {seconds:.1f} s", quiet)
+    inputs = len(summary["inputs"])
+    tell(f"{summary['rows']} rows, {inputs} input{'s' * (inputs != 1)}, {seconds:.1f} s", quiet)
     tell(f"law on {law['rows']} training rows: largest violation {law['violation']:.1e} ({states})", quiet)
     for what in ("saved", "report"):
         if what in summary:

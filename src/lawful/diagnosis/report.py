@@ -143,18 +143,21 @@ class Diagnosis:
         import matplotlib.pyplot as plt
 
         shown = list(self.z.items())[:12]
-        rows = max(1, (len(shown) + 2) // 3)
+        columns = min(3, max(1, len(shown)))
+        rows = max(1, -(-len(shown) // columns))
         figure = plt.figure() if figure is None else figure
-        figure.set_size_inches(9, 2.4 * rows)
-        grid = np.linspace(-5, 5, 201)
+        figure.set_size_inches(max(4.5, 3.2 * columns), 2.8 * rows)
+        figure.set_layout_engine("constrained")
         for k, (name, z) in enumerate(shown):
-            ax = figure.add_subplot(rows, min(3, len(shown)), k + 1)
-            ax.hist(np.clip(z, -5, 5), bins=31, range=(-5, 5), density=True, color="#0072B2", alpha=0.7)
-            ax.plot(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi), color="#D55E00")
-            ax.set_title(name if len(name) < 40 else name[:37] + "...", fontsize=9)
-            ax.set_yticks([])
-            ax.set_xlabel("in units of the noise", fontsize=8)
-        figure.tight_layout()
+            ax = figure.add_subplot(rows, columns, k + 1)
+            end = float(np.clip(1.15 * np.nanquantile(np.abs(z), 0.99), 4, 40)) if len(z) else 4.0
+            grid = np.linspace(-end, end, 201)
+            ax.hist(np.clip(z, -end, end), bins=31, range=(-end, end), density=True, color="#0072B2", alpha=0.7)
+            ax.plot(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi), color="#D55E00", label="noise alone")
+            ax.set(title=name if len(name) < 30 else name[:27] + "...", yticks=[], xlabel="residual / noise")
+            ax.spines[["top", "right", "left"]].set_visible(False)
+        if shown:
+            figure.legend(*ax.get_legend_handles_labels(), loc="outside upper right", frameon=False)
         return figure
 
     def _page(self) -> Any:

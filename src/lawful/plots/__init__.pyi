@@ -1,5 +1,6 @@
 """What `lawful.plots` offers: read by type checkers, and at run time by `lawful._lazy`."""
 
+from lawful.plots.canvas import LAW, LAWFUL, LAWLESS, OKABE_ITO
 from lawful.plots.confidence import ConfidenceDisplay
 from lawful.plots.histograms import MarginDisplay, ResidualDisplay
 from lawful.plots.laws import draw_law
@@ -10,6 +11,10 @@ from lawful.plots.rankings import RankingDisplay
 from lawful.plots.uncertain import plot_curves, plot_draws, plot_sets
 
 __all__ = [
+    "LAW",
+    "LAWFUL",
+    "LAWLESS",
+    "OKABE_ITO",
     "ConfidenceDisplay",
     "LearningCurveDisplay",
     "MarginDisplay",

@@ -18,23 +18,26 @@ def plot_curves(panels: list[tuple[str, Any, dict[str, np.ndarray], np.ndarray]]
 
     `panels` holds (title, data with .Y, predictions by method in order of x, truth in order of x). Returns a Figure.
     """
-    figure = new_figure(figsize=(4.6 * len(panels), 6.6), layout="constrained")
-    axes = figure.subplots(2, len(panels), squeeze=False, height_ratios=[3, 2])
+    figure = new_figure(figsize=(4.0 * len(panels), 6.2), layout="constrained")
+    axes = figure.subplots(2, len(panels), squeeze=False, height_ratios=[1.75, 1], sharey="row")
     colours = {"STL": LAWLESS, "NL-MTL": LAWFUL}
     for column, (title, data, predictions, truth) in enumerate(panels):
         plane, error = axes[0, column], axes[1, column]
-        plane.plot(*truth.T, color=PALE, lw=6, solid_capstyle="round", label="truth")
-        plane.plot(*data.Y.T, ".", color=INK, ms=3.5, alpha=0.6, label="training data")
+        plane.plot(*truth.T, color=PALE, lw=8, solid_capstyle="round", label="truth")
+        plane.plot(*data.Y.T, ".", color=INK, ms=4, alpha=0.6, label="training data")
         for name, c in predictions.items():
-            plane.plot(*c.T, color=colours[name], lw=1.6, label=name)
-            distance = np.sqrt(((c - truth) ** 2).sum(axis=1))
-            error.plot(np.sort(data.X_test[:, 0]), distance, color=colours[name], lw=1.2, label=name)
-        plane.set(title=title, xlabel="$y_1$", ylabel="$y_2$", aspect="equal")
-        error.set(xlabel="$x$", ylabel="distance to the truth", yscale="log", ylim=(1e-4, None))
+            plane.plot(*c.T, color=colours[name], lw=1.7, label=name)
+            distance, x = np.sqrt(((c - truth) ** 2).sum(axis=1)), np.sort(data.X_test[:, 0])
+            error.plot(x, distance, color=colours[name], lw=1.5)
+            error.fill_between(x, distance, color=colours[name], alpha=0.12, lw=0)
+        plane.set(title=title, xlabel="$y_1$", aspect="equal", adjustable="datalim")
+        error.set(xlabel="$x$", ylim=(0, None))
         for axis in (plane, error):
             axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_ylabel("$y_2$")
+    axes[1, 0].set_ylabel("distance to the truth")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 

@@ -25,6 +25,7 @@ __all__ = ["LawShown", "law_html", "mathml"]
 LONGEST = 600  # characters that are typeset
 DEEPEST = 60  # levels
 SHOWN = 12  # relations of one law
+MOST_VALUES = 120  # characters of numbers below a formula
 GREEK = {
     "alpha": "α",
     "beta": "β",
@@ -228,6 +229,8 @@ def law_html(law: Any) -> str:
     """What a set demands, as markup: its equations typeset, its parts one below the other."""
     name = type(law).__name__
     if (words := _words(law)) is not None:
+        if not words:
+            return "<div>no equation: all outputs are allowed</div>"
         more = f"<div>… and {len(words) - SHOWN} more</div>" if len(words) > SHOWN else ""
         return "".join(f"<div>{mathml(word)}</div>" for word in words[:SHOWN]) + more
     if hasattr(law, "formulas"):
@@ -244,7 +247,17 @@ def law_html(law: Any) -> str:
         how = f"within {law.delta:g} of" if hasattr(law, "delta") else f"at a price of {law.mu:g}"
         return f"<div>{escape(how)}</div>{law_html(law.base)}"
     formula = FORMULAS.get(name)
-    return f"<code>{escape(' '.join(repr(law).split()))}</code>" if formula is None else f"<div>{escape(formula)}</div>"
+    if formula is None:
+        return f"<code>{escape(' '.join(repr(law).split()))}</code>"
+    return f"<div>{escape(formula)}</div>{_values(law, formula)}"
+
+
+def _values(law: Any, formula: str) -> str:
+    """What the letters of a formula stand for, where that is short."""
+    given = {key: value for key, value in law.get_params(deep=False).items() if re.search(rf"\b{key}\b", formula)}
+    shown = [f"{key} = {' '.join(repr(np.asarray(value).tolist()).split())}" for key, value in given.items()]
+    line = ", ".join(shown)
+    return f'<div class="values">{escape(line)}</div>' if line and len(line) <= MOST_VALUES else ""
 
 
 def _words(law: Any) -> list[str] | None:

@@ -22,6 +22,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from lawful.studio.laws import check, data_picture, items_of
+from lawful.studio.offers import MENU, words_for
 from lawful.studio.sessions import Session, Sessions
 from lawful.studio.tables import Refused, read
 
@@ -238,7 +239,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def post(self) -> None:
         if self.route == "/api/session":
-            self.tell({"session": self.server.sessions.new().name, "limit": self.server.limit})
+            self.tell({"session": self.server.sessions.new().name, "limit": self.server.limit, "sets": MENU})
         elif self.route == "/api/table":
             session = self.session()
             name = self.query.get("name", "table.csv")[:100] or "table.csv"
@@ -248,6 +249,9 @@ class Handler(BaseHTTPRequestHandler):
         elif self.route == "/api/law":
             session, words = self.session(), self.words()
             self.tell(check(session.table, words.get("outputs", []), words.get("law", "")))
+        elif self.route == "/api/set":
+            words = self.words()
+            self.tell({"law": words_for(str(words.get("name")), words.get("outputs", []))})
         elif self.route == "/api/draw":
             session, words = self.session(), self.words()
             picture, law = data_picture(session.table, words.get("outputs", []), words.get("law", ""), str(words.get("theme")))

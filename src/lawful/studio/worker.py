@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from lawful import sets
 from lawful._array import to_numpy
 from lawful.diagnosis import doctor
 from lawful.estimators import ConstrainedRegressor
 from lawful.plots import PredictionDisplay, ResidualDisplay
 from lawful.report.fits import page, summarise
+from lawful.sets.named import law_in_words
 from lawful.studio.laws import DRAWN, THEMES, drawn, size_of
 
 __all__ = ["main"]
@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     import pandas as pd
 
     tables = pd.DataFrame(X, columns=job["inputs"]), pd.DataFrame(Y, columns=job["outputs"])
-    law = sets.Equations(job["law"]) if job["law"] else None
+    law = law_in_words(job["law"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = _fit(folder, job, *tables, law) if job["kind"] == "fit" else _examine(*tables, law)

@@ -1,5 +1,5 @@
-// The page of the studio. Text from files and from the server is set as text; the one exception is MathML, which the server
-// makes from a law that it has read, with everything escaped.
+// The page of the studio. Text from files and from the server is set as text; the one exception is a law that the server
+// has read and typeset, with everything escaped.
 "use strict";
 
 const $ = id => document.getElementById(id);
@@ -61,6 +61,7 @@ async function take(file) {
     state.columns = table.columns;
     showColumns();
     for (const id of ["outputs", "law", "fit"]) $(id).hidden = false;
+    $("intro").hidden = true;
     changed();
   } catch (error) {
     say("data-said", error.message, "wrong");
@@ -72,6 +73,7 @@ function forget() {
   state.columns = [];
   $("data-notes").replaceChildren();
   for (const id of ["outputs", "law", "fit", "picture", "compare", "doctor"]) $(id).hidden = true;
+  $("intro").hidden = false;
   say("fit-said", "");
 }
 
@@ -141,13 +143,39 @@ async function checkLaw() {
     if (turn !== state.asked) return;  // a later question is on its way
     $("law-lines").replaceChildren(...found.lines.map(line => {
       const shown = make("div", undefined, "line " + (line.ok ? "right" : "wrong"));
-      if (line.ok) shown.innerHTML = line.mathml; else shown.textContent = line.message;
+      if (line.ok) shown.innerHTML = line.markup; else shown.textContent = line.message;
       return shown;
     }));
-    say("law-said", found.said, found.ok ? "good" : "");
+    say("law-said", found.said);  // how far off is for the reader to judge: no colour
   } catch (error) {
     if (turn !== state.asked) return;
     $("law-lines").replaceChildren();
+    say("law-said", error.message, "wrong");
+  }
+}
+
+function offer(menu) {
+  for (const [group, sets] of Object.entries(menu)) {
+    const part = make("optgroup");
+    part.label = group;
+    for (const [name, words] of Object.entries(sets)) {
+      const option = make("option", `${words} · ${name}`);
+      option.value = name;
+      part.append(option);
+    }
+    $("sets").append(part);
+  }
+}
+
+async function pick() {
+  const name = $("sets").value;
+  $("sets").value = "";
+  if (!name) return;
+  try {
+    $("formula").value = (await ask("/api/set", {name, outputs: state.outputs})).law;
+    changed();
+    $("formula").focus();
+  } catch (error) {
     say("law-said", error.message, "wrong");
   }
 }
@@ -192,7 +220,7 @@ function busy(on) {
   $("progress").hidden = $("stop").hidden = !on;
   $("bar").removeAttribute("value");
   $("stage").textContent = on ? "starting" : "";
-  for (const id of ["go", "examine", "example", "file", "formula"]) $(id).disabled = on;
+  for (const id of ["go", "examine", "example", "file", "formula", "sets"]) $(id).disabled = on;
   for (const button of $("columns").children) button.disabled = on || !state.columns.find(c => c.name === button.textContent)?.numeric;
   enable();
 }
@@ -275,6 +303,7 @@ function showDoctor(result) {
 $("file").onchange = () => { if ($("file").files.length) take($("file").files[0]); $("file").value = ""; };
 $("example").onclick = example;
 $("formula").oninput = changed;
+$("sets").onchange = pick;
 $("go").onclick = () => start("fit");
 $("examine").onclick = () => start("doctor");
 $("stop").onclick = () => ask("/api/cancel", {}).catch(error => say("fit-said", error.message, "wrong"));
@@ -285,5 +314,5 @@ for (const event of ["dragover", "drop"]) addEventListener(event, e => e.prevent
 addEventListener("pagehide", e => {
   if (!e.persisted && state.session) navigator.sendBeacon("/api/close?session=" + encodeURIComponent(state.session));
 });
-ask("/api/session", {}).then(found => { state.session = found.session; state.limit = found.limit; document.body.dataset.ready = "yes"; })
+ask("/api/session", {}).then(found => { state.session = found.session; state.limit = found.limit; offer(found.sets); document.body.dataset.ready = "yes"; })
   .catch(error => say("data-said", error.message, "wrong"));
