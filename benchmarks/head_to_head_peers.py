@@ -86,8 +86,8 @@ def hardnet(problem: Any) -> Fitted:
         .build(example_params={"x": jnp.zeros((X.shape[1],))}, jit_compile=True)
     )
     epochs = int(problem["epochs"]) or KKTTrainConfig.epochs
-    # The first half without the projection; then through it.
-    config = KKTTrainConfig(epochs=epochs, train_frac=0.99, epoch_mlp=epochs // 2)
+    # It must be told when the projection begins, and its documentation does not say: the first half without, then through it.
+    config = KKTTrainConfig(epochs=epochs, epoch_mlp=epochs // 2)
     with tempfile.TemporaryDirectory() as folder:
         train_kkt_hardnet(model=model, X=(X - mean) / scale, Y=Y, cfg=config, output_dir=Path(folder))
         found = next(path for path in Path(folder).rglob("*.npz") if "layer_0_W" in np.load(path).files)
