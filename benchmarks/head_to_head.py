@@ -1,23 +1,32 @@
 """Head to head on a circle and on the distillation column: error, violation of the law, seconds to fit and to predict.
 
-    python benchmarks/head_to_head.py [--data FOLDER]      (FOLDER holds distillation/; without it the circle alone)
+    python benchmarks/head_to_head.py [--data FOLDER]             (FOLDER holds distillation/; without it the circle alone)
+    python benchmarks/head_to_head.py --data FOLDER --problems column --systems lawful     one system again, beside what is kept
+    python benchmarks/head_to_head.py --systems                                            the tables of what is kept
 
-ENFORCE, KKT-HardNet and GPyTorch's multitask GP are installed from the package index into environments of their own, under
-`--envs`; `--python "ENFORCE=path/to/python"` uses one that is there. scikit-learn's kernel ridge (grid search), Gaussian
-process and multi-layer perceptron run beside us. All get the same rows; errors are mean nMSE against the truth. Seconds are
-of processor time, libraries loaded: a busy machine tells the same, and whoever uses several threads pays for each. Our first
-fit in a process also loads compiled code; both are shown.
+What was measured is kept in the file `--keep`, a system at a time, and the tables are printed from there. ENFORCE, KKT-HardNet
+and GPyTorch's multitask GP are installed from the package index into environments of their own, under `--envs`;
+`--python "ENFORCE=path/to/python"` uses one that is there. scikit-learn's kernel ridge (grid search), Gaussian process and
+multi-layer perceptron run beside us. Networks have the settings of their documentation.
+
+All get the same rows, one thread and the same machine; errors are mean nMSE against the truth. Seconds are of processor time,
+libraries loaded, so a busy machine tells the same. `pace` is the time that this machine took for a fixed task (a matrix of
+1500 rows factored) right before and after: two rows whose paces differ were measured under different conditions. Our first fit
+in a process also loads compiled code; both are shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 import venv
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 import lawful as library
 from lawful import ConstrainedRegressor, Equations
@@ -40,6 +50,8 @@ PACKAGES = {
     "GPyTorch multitask": ["gpytorch", "torch"],
 }
 PEERS = Path(__file__).with_name("head_to_head_peers.py")
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+ONE_THREAD["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
 def lawful(X, Y, law):
@@ -70,13 +82,15 @@ HERE = {
 }
 
 
-def here(fit, problem):
-    start = time.process_time()
-    predict = fit(problem["X"], problem["Y"], problem["equations"])
-    fitted = time.process_time()
-    predict(problem["X_test"][:2])
-    begin = time.process_time()
-    return predict(problem["X_test"]), fitted - start, time.process_time() - begin
+def here(name, problem):
+    """Prediction, seconds to fit and to predict, in this process."""
+    with threadpool_limits(1):
+        start = time.process_time()
+        predict = HERE[name](problem["X"], problem["Y"], problem["equations"])
+        fitted = time.process_time()
+        predict(problem["X_test"][:2])
+        begin = time.process_time()
+        return predict(problem["X_test"]), fitted - start, time.process_time() - begin
 
 
 def python_of(name, envs, given):
@@ -91,13 +105,14 @@ def python_of(name, envs, given):
     return python
 
 
-def there(name, problem, epochs, limit, envs, given):
+def there(name, problem, options):
+    """The same of a peer, in a process and an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder) / "problem.npz", Path(folder) / "answer.npz"
         arrays = {key: problem[key] for key in ("X", "Y", "X_test")}
-        np.savez(asked, **arrays, law=problem["law"], epochs=epochs)
-        words = [str(python_of(name, envs, given)), str(PEERS), name, str(asked), str(answer)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
+        np.savez(asked, **arrays, law=problem["law"], epochs=options.epochs)
+        words = [str(python_of(name, options.envs, options.given)), str(PEERS), name, str(asked), str(answer)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=options.limit, env=os.environ | ONE_THREAD)
         if done.returncode:
             raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
         with np.load(answer) as found:
@@ -114,47 +129,95 @@ def column(folder):
     return {**data, "X": data.X[:1600], "Y": data.Y[:1600], "law": "distillation", "scored": VARIED}
 
 
-def compete(title, problem, options, given):
-    law = Equations(problem["equations"]).fit(problem["Y"], problem["X"])
-    print(f"\n{title}: {len(problem['X'])} rows to learn from, {len(problem['X_test'])} to predict")
-    print(f"{'system':<28}{'mean nMSE':>11}{'violation':>11}{'fit s':>9}{'x ours':>8}{'predict s':>11}", flush=True)
-    ours = None
+def pace():
+    """Seconds of processor time for a fixed task."""
+    A = np.random.default_rng(0).standard_normal((1500, 1500))
+    with threadpool_limits(1):
+        start = time.process_time()
+        np.linalg.cholesky(A @ A.T)
+        return time.process_time() - start
+
+
+def measure(name, problem, options):
+    """A row of the table: figures, or why there are none."""
+    before = pace()
+    try:
+        prediction, fit, predict = here(name, problem) if name in HERE else there(name, problem, options)
+    except (subprocess.SubprocessError, RuntimeError) as error:
+        return {"failure": "over the limit of time" if isinstance(error, subprocess.TimeoutExpired) else str(error)[-90:]}
+    scored = problem["scored"]
+    return {
+        "error": normalized_mse(problem["Y_test"][:, scored], prediction[:, scored]),
+        "violation": constraint_violation(
+            Equations(problem["equations"]).fit(problem["Y"], problem["X"]), prediction, problem["X_test"]
+        ),
+        "fit": fit,
+        "predict": predict,
+        "pace": (before + pace()) / 2,
+    }
+
+
+def keep(file, title, name, row):
+    """Written at once, whole or not at all: an interrupted run keeps what it has measured."""
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    kept.setdefault(title, {})[name] = row
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(kept, indent=1))
+    part.replace(file)
+
+
+def show(title, rows):
+    print(f"\n{title}")
+    print(
+        f"{'system':<28}{'mean nMSE':>11}{'violation':>11}{'fit s':>9}{'x ours':>8}{'x first':>9}{'predict s':>11}{'pace':>8}"
+    )
+    ours, first = (rows.get(name, {}).get("fit") for name in ("lawful", "lawful, first fit"))
     for name in [*HERE, *PACKAGES]:
-        if options.systems and name not in options.systems:
+        row = rows.get(name, {"failure": "not asked"})
+        if "failure" in row:
+            print(f"{name:<28}no answer: {row['failure']}")
             continue
-        try:
-            if name in HERE:
-                c, fit, predict = here(HERE[name], problem)
-            else:
-                c, fit, predict = there(name, problem, options.epochs, options.limit, options.envs, given)
-        except (subprocess.SubprocessError, RuntimeError) as error:
-            print(f"{name:<28}no answer: {str(error)[-90:]}", flush=True)
-            continue
-        ours = fit if name == "lawful" else ours
-        scored = problem["scored"]
-        error = normalized_mse(problem["Y_test"][:, scored], c[:, scored])
-        worst = constraint_violation(law, c, problem["X_test"])
-        times = "-" if ours is None else f"{fit / ours:.1f}"
-        print(f"{name:<28}{error:>11.2e}{worst:>11.1e}{fit:>9.2f}{times:>8}{predict:>11.3f}", flush=True)
+        times, times_first = (f"{row['fit'] / unit:.1f}" if unit else "-" for unit in (ours, first))
+        print(
+            f"{name:<28}{row['error']:>11.2e}{row['violation']:>11.1e}{row['fit']:>9.2f}{times:>8}{times_first:>9}"
+            f"{row['predict']:>11.3f}{row['pace']:>8.3f}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder that holds distillation/")
+    parser.add_argument("--problems", nargs="*", choices=("circle", "column"), default=["circle", "column"])
+    parser.add_argument(
+        "--systems", nargs="*", help='only these; "lawful" stands for both of our fits; none: print what is kept'
+    )
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="of circles")
+    parser.add_argument("--keep", type=Path, default=Path(".head_to_head/results.json"), help="where results are kept")
     parser.add_argument("--envs", type=Path, default=Path(".head_to_head"), help="where the peers' environments are kept")
     parser.add_argument("--python", action="append", default=[], help='an environment that is there: "ENFORCE=path/to/python"')
-    parser.add_argument("--systems", nargs="*", help="only these")
-    parser.add_argument("--epochs", type=int, default=0, help="of the networks (0: the default of each package)")
+    parser.add_argument("--epochs", type=int, default=0, help="of the networks (0: those of their documentation)")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for each peer")
-    parser.add_argument("--seeds", type=int, default=1, help="circles")
     options = parser.parse_args()
-    given = dict(word.split("=", 1) for word in options.python)
+    options.given = dict(word.split("=", 1) for word in options.python)
     for name in library.__all__:  # names load on first use
         getattr(library, name)
-    for seed in range(options.seeds):
-        compete(f"circle, 5 % noise, seed {seed}", circle(seed), options, given)
-    if options.data:
-        compete("distillation column", column(options.data), options, given)
+    problems = {f"circle, 100 rows, 5 % noise, seed {seed}": partial(circle, seed) for seed in options.seeds}
+    problems = problems if "circle" in options.problems else {}
+    if options.data and "column" in options.problems:
+        problems["distillation column, 1600 rows"] = partial(column, options.data)
+    asked = [*HERE, *PACKAGES] if options.systems is None else options.systems
+    if unknown := set(asked) - {*HERE, *PACKAGES}:
+        parser.error(f"no system {sorted(unknown)}; there are {[*HERE, *PACKAGES]}")
+    if "lawful" in asked:
+        asked = ["lawful, first fit", *(name for name in asked if name != "lawful, first fit")]
+    for title, problem in problems.items():
+        for name in asked:
+            row = measure(name, problem(), options)
+            keep(options.keep, title, name, row)
+            print(f"{title}: {name}: " + ", ".join(f"{k} {v:.3g}" if k != "failure" else v for k, v in row.items()), flush=True)
+    for title, rows in (json.loads(options.keep.read_text()) if options.keep.exists() else {}).items():
+        show(title, rows)
 
 
 if __name__ == "__main__":

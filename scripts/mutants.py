@@ -5,8 +5,9 @@
 
 Places in the code are drawn at random, an equal number from each part, and one of cosmic-ray's operators is applied at each (a
 place first, so that `a + b`, which has eleven mutants, counts as often as `not a`, which has one). A mutant is killed when one
-of the tests that run its line fails; the quickest of them run first. A mutant that no test runs has survived. Types are no code
-and are left out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
+of the tests that run its line fails; the quickest of every test file run first. What is run when a module is loaded, where no
+test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are left
+out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -46,8 +47,9 @@ HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.
 HEAVY += ("hypothesis", "sympy", "cvxpy", "clarabel", "array_api_strict", "array_api_compat.numpy", "rich.progress", "joblib")
 PYTEST = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-rfE")
 PYTEST += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is loaded already
-TESTS = 60  # of those that run a line, the quickest
-SECONDS = 60  # of processor time for a mutant: more is a loop that does not end
+TESTS, WORTH = 100, 30.0  # of those that run a line so many, or so many seconds of them as `make coverage` timed them
+FIRST = 12  # of them are tried first: most mutants fall there, and no other test file is loaded
+SECONDS = 90  # of processor time for a mutant: more is a loop that does not end
 
 
 class Mutant(NamedTuple):
@@ -55,6 +57,9 @@ class Mutant(NamedTuple):
     line: int
     operator: str
     occurrence: int
+
+
+Place = tuple[Path, int]
 
 
 class Known(NamedTuple):
@@ -84,10 +89,30 @@ class Known(NamedTuple):
         name, bracket, rest = test.partition("[")
         return self.seconds.get(name.replace(".py::", ".").replace("::", ".").replace("/", ".") + bracket + rest)
 
-    def tests(self, wanted: set[tuple[Path, int]]) -> list[str]:
-        found = set().union(*(self.lines[path].get(line, set()) for path, line in wanted))
+    def running(self, wanted: set[Place]) -> set[str]:
+        return set().union(*(self.lines[path].get(line, set()) for path, line in wanted))
+
+    def tests(self, wanted: set[Place], around: set[Place]) -> list[str]:
+        """Tests that run these lines, and where there are any those that run something around them too.
+
+        The quickest of every file, then the next of every file: tests of one file are often about one thing.
+        """
+        found = self.running(wanted)
+        found = found & self.running(around) or found
         timed = sorted((seconds, test) for test in found if (seconds := self.time(test)) is not None)
-        return [test for _, test in timed[:TESTS]]
+        place: Counter[str] = Counter()
+        turns = []
+        for seconds, test in timed:
+            file = test.partition("::")[0]
+            turns.append((place[file], seconds, test))
+            place[file] += 1
+        chosen, spent = [], 0.0
+        for _, seconds, test in sorted(turns)[:TESTS]:
+            spent += seconds
+            if chosen and spent > WORTH:
+                break
+            chosen.append(test)
+        return chosen
 
 
 def annotations(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -120,8 +145,12 @@ def places(path: Path) -> dict[tuple[int, int], list[Mutant]]:
     return found
 
 
-def lines_of(mutant: Mutant) -> set[tuple[Path, int]]:
-    """The statement; for a constant of the module, the statements that use it, here or elsewhere; for a default, a function."""
+def lines_of(mutant: Mutant) -> tuple[set[Place], set[Place]]:
+    """The statement, and what stands around it.
+
+    For a constant of the module, the statements that use it, here or elsewhere; for an attribute of a class, those that read
+    one of that name, the class around it; for a default, the function.
+    """
     tree = parsed(mutant.path)
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)]
     around = [n for n in statements if n.lineno <= mutant.line <= (n.end_lineno or n.lineno) or _decorated(n, mutant.line)]
@@ -130,15 +159,35 @@ def lines_of(mutant: Mutant) -> set[tuple[Path, int]]:
         n.name for n in around if isinstance(n, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in n.decorator_list)
     ]
     if compiled:  # no tracer sees it run: those who call it
-        return used(mutant.path, set(compiled))
+        return used(mutant.path, set(compiled)), set()
     if isinstance(inner, ast.FunctionDef | ast.ClassDef):
-        return {(mutant.path, n.lineno) for n in ast.walk(inner) if isinstance(n, ast.stmt)} - {(mutant.path, inner.lineno)}
-    if inner not in tree.body:
-        return {(mutant.path, inner.lineno)}
-    return used(mutant.path, {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+        return inside(mutant.path, inner), set()
+    stored = {n.id for n in ast.walk(inner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if inner in tree.body:
+        return used(mutant.path, stored), set()
+    owner = next((n for n in around if isinstance(n, ast.ClassDef) and inner in n.body), None)
+    if owner is not None:
+        return read_as_attributes(frozenset(stored)), inside(mutant.path, owner)
+    return {(mutant.path, inner.lineno)}, set()
 
 
-def used(path: Path, names: set[str]) -> set[tuple[Path, int]]:
+def inside(path: Path, node: ast.stmt) -> set[Place]:
+    return {(path, n.lineno) for n in ast.walk(node) if isinstance(n, ast.stmt)} - {(path, node.lineno)}
+
+
+@lru_cache(None)
+def read_as_attributes(names: frozenset[str]) -> set[Place]:
+    """The statements anywhere that read attributes of these names."""
+    paths = [p.relative_to(ROOT) for p in (ROOT / "src").rglob("*.py")]
+    found = [
+        (path, n.lineno) for path in paths for n in ast.walk(parsed(path)) if isinstance(n, ast.Attribute) and n.attr in names
+    ]
+    return set().union(
+        *(starts(path, {line for place, line in found if place == path}) for path in {path for path, _ in found})
+    )
+
+
+def used(path: Path, names: set[str]) -> set[Place]:
     """The statements that use names of a module, there or where they are imported."""
     here = ".".join(path.with_suffix("").parts[1:])
     importing = [p.relative_to(ROOT) for p in (ROOT / "src").rglob("*.py") if f"from {here} import" in p.read_text()]
@@ -150,10 +199,17 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
-def uses(path: Path, names: set[str]) -> set[tuple[Path, int]]:
+def uses(path: Path, names: set[str]) -> set[Place]:
     """Where a module uses names: the first lines of the statements."""
     tree = parsed(path)
-    lines = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)}
+    return starts(
+        path, {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)}
+    )
+
+
+def starts(path: Path, lines: set[int]) -> set[Place]:
+    """The first lines of the statements that hold these lines."""
+    tree = parsed(path)
     plain = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not isinstance(s, ast.FunctionDef | ast.ClassDef)]
     return {(path, s.lineno) for s in plain for line in lines if s.lineno <= line <= (s.end_lineno or s.lineno)}
 
@@ -200,6 +256,9 @@ class Copy:
         os.utime(self.folder / path, (self.stamp, self.stamp))
 
     def survives(self, path: Path, before: str, after: str, tests: list[str]) -> bool:
+        return all(self._passes(path, before, after, part) for part in (tests[:FIRST], tests[FIRST:]))
+
+    def _passes(self, path: Path, before: str, after: str, tests: list[str]) -> bool:
         """Whether all tests pass with the mutant; one that fails without it too is no witness."""
         while tests:
             self.write(path, after)
@@ -246,10 +305,11 @@ def main() -> int:
                 mutant = draw.choice(found[key])
                 before = (ROOT / mutant.path).read_text(encoding="utf-8")
                 after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
-                tests = known.tests(lines_of(mutant))
+                tests = known.tests(*lines_of(mutant))
                 survived = work.survives(mutant.path, before, after, tests)
                 total[part] += 1
                 killed[part] += not survived
+                print(f"{total[part]}\r", end="", flush=True)
                 if survived:
                     name = mutant.operator.removeprefix("core/")
                     print(

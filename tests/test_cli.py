@@ -183,3 +183,18 @@ def test_killed_and_resumed_gives_the_same_bytes(quick, tmp_path, name):
     assert re.search(rf"{name}: \d+ of \d+ rows are there", done.stdout)
     assert rows.read_bytes() == (whole / name / "rows.jsonl").read_bytes()
     assert (tmp_path / name / "report.html").exists()
+
+
+def test_reproduce_for_programs(monkeypatch, tmp_path):
+    """One JSON object on standard output; what is said on the way goes to standard error."""
+
+    def run(*args, console, **rest):
+        console.print("working")
+        return tmp_path / "report.html"
+
+    monkeypatch.setattr(lawful.experiments, "reproduce", run)
+    done = call("reproduce", "theory", "--out", tmp_path, "--json")
+    assert json.loads(done.stdout) == {"report": str(tmp_path / "report.html")} and "working" in done.stderr
+    monkeypatch.undo()
+    wrong = call("reproduce", "sarcos", "--out", tmp_path / "out", "--json")
+    assert wrong.exit_code == 2 and "--data" in json.loads(wrong.stdout)["error"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -171,3 +172,32 @@ def test_std_is_asked_for_once():
     d = Decoding(*(np.zeros(1) for _ in range(7)), spread=lambda: asked.append(1) or np.ones((1, 1)))
     assert d.std is d.std and asked == [1]
     assert certificate([EAST]).std is None
+
+
+def shown(m, T, **changes):
+    """Cells of the notebook's table, and the page."""
+    numbers = np.arange(m * T, dtype=float).reshape(m, T)
+    codes = np.zeros(m, int)
+    d = Decoding(numbers, np.zeros(m), np.zeros(m), np.zeros(m), codes, codes, np.full(m, np.inf)).with_(**changes)
+    page = d._repr_html_()
+    return re.findall(r"<(?:th|td)\b[^>]*>(.*?)</(?:th|td)>", page), page
+
+
+def test_a_notebook_shows_the_first_rows_and_outputs():
+    cells, page = shown(2, 2, residual=np.array([0.25, np.nan]), margin=np.array([0.5, np.inf]))
+    assert cells == ["y1", "y2", "residual", "margin", "status", "0", "1", "0.25", "0.5", "ok", "2", "3", "nan", "inf", "ok"]
+    assert "Decoding: 2 ok; largest violation 2.5e-01" in page and "more rows" not in page
+    cells, page = shown(8, 8)
+    assert cells[:11] == [*(f"y{t}" for t in range(1, 9)), "residual", "margin", "status"] and "more rows" not in page
+    cells, page = shown(9, 9)
+    assert cells[:11] == [*(f"y{t}" for t in range(1, 8)), "…", "residual", "margin", "status"]
+    assert cells[11:22] == ["0", "1", "2", "3", "4", "5", "6", "…", "0", "inf", "ok"]
+    assert len(cells) == 9 * 11 and "… and 1 more rows" in page
+    assert shown(1, 2, names=("east", "north"))[0][:2] == ["east", "north"]
+    assert "no rows; largest violation 0.0e+00" in shown(0, 2)[1]
+    assert "1 ok, 1 averaged" in shown(2, 1, code=np.array([1, 0]))[1]
+
+
+def test_what_costs_much_is_not_printed():
+    d = certificate([EAST]).with_(spread=lambda: np.ones((1, 2)), samples=np.zeros((1, 5, 2)))
+    assert "spread" not in repr(d) and "samples" not in repr(d) and "residual" in repr(d)

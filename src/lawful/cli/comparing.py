@@ -38,16 +38,18 @@ def compare(
 
     error: the held-out squared error over the output's variance, mean over outputs; 1 is as good as the mean, 0 perfect.
     """
-    with speaking("compare"):
-        tools.free(output, force), tools.free(plot, force)
+    with speaking("compare", as_json):
+        tools.free(output, force, tools.SUFFIXES), tools.free(plot, force, tools.PICTURES)
         wanted = [name.strip() for name in methods.split(",") if name.strip()]
         if unknown := [name for name in wanted if name not in tools.RIVALS]:
             raise Trouble(f"--methods names {', '.join(unknown)}; choose from {', '.join(tools.RIVALS)}")
+        if not wanted:
+            raise Trouble(f"--methods is empty; choose from {', '.join(tools.RIVALS)}")
         table = tools.read(data)
         given, to_predict = tools.columns(table, outputs, inputs, data)
         X, Y = tools.learn(table, given, to_predict, data)
         if len(X) < folds:
-            raise Trouble(f"{data} has {len(X)} usable rows, too few for {folds} folds; --folds {max(len(X), 2)} or more rows")
+            raise Trouble(f"{data} has {len(X)} usable rows, too few for {folds} folds; more rows, or fewer --folds, would do")
         constraint = law_of(law, unknown)
         cases = [(name, bound) for name in wanted for bound in ((False, True) if constraint is not None else (False,))]
         found = []
@@ -56,12 +58,12 @@ def compare(
                 found.append(
                     {"method": f"{name} + law" if bound else name} | tools.judge(name, bound, constraint, X, Y, folds, seed)
                 )
-        _tell(found, constraint is not None, data, as_json, quiet)
         if output is not None:
             with tools.writing(output) as writer:
                 writer.write(tools.pandas().DataFrame(found))
         if plot is not None:
             tools.draw(found, plot)
+        _tell(found, constraint is not None, data, as_json, quiet)
 
 
 def _tell(found: list[dict[str, Any]], lawful: bool, data: Path, as_json: bool, quiet: bool) -> None:

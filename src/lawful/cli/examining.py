@@ -40,7 +40,7 @@ def doctor(
 
     Rows are counted from 1, the first below the names.
     """
-    with speaking("doctor"):
+    with speaking("doctor", as_json):
         tools.free(report, force)
         constraint = law_of(law, unknown)
         if constraint is None:
@@ -116,7 +116,7 @@ def discover(
 
     Rows with gaps are left out.
     """
-    with speaking("discover"):
+    with speaking("discover", as_json):
         if output is not None and output.suffix != ".toml":
             raise Trouble(f"--output {output} is for settings; a name that ends in .toml would do")
         tools.free(output, force)

@@ -13,7 +13,7 @@ from lawful._files import replacing
 from lawful.cli import tools
 from lawful.cli.laws import law_of
 from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, Unknown
-from lawful.cli.words import console, note, show, speaking, tell, tell_json
+from lawful.cli.words import Trouble, console, note, show, speaking, tell, tell_json
 
 __all__ = ["fit", "info"]
 
@@ -48,8 +48,10 @@ def fit(
 
     Empty outputs are gaps, which the law helps to fill; rows without all inputs are left out.
     """
-    with speaking("fit"):
+    with speaking("fit", as_json):
         tools.free(save, force), tools.free(report, force)
+        if save is not None and save == report:
+            raise Trouble(f"--save and --report are both {save}; give each a file of its own")
         table = tools.read(data)
         given, to_predict = tools.columns(table, outputs, inputs, data, weights)
         X, Y = tools.learn(table, given, to_predict, data)
@@ -99,7 +101,7 @@ def info(
 
     [bold]lawful info circle.lawful[/]
     """
-    with speaking("info"):
+    with speaking("info", as_json):
         known = tools.describe(model) | {"file": str(model), "size": model.stat().st_size}
         if as_json:
             tell_json(known)

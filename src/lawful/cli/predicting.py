@@ -16,7 +16,14 @@ from lawful.cli.words import DOUBTFUL, Trouble, note, speaking, tell, tell_json
 __all__ = ["Output", "predict", "project"]
 
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where to write: .csv, .parquet or .npz (default: standard output).")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        callback=lambda path: None if str(path) == "-" else path,
+        help="Where to write: .csv, .parquet or .npz (default: standard output).",
+        show_default=False,
+    ),
 ]
 Keep = Annotated[str | None, typer.Option(help="Columns of the data to copy to the result, names or patterns.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit code 3 if a row could not be certified.")]
@@ -42,8 +49,8 @@ def predict(
     Beside the outputs stand the violation of the law (residual), the status (ok, not_converged, infeasible, ...) and the
     standard deviation of each output before the law. Files larger than memory are no matter.
     """
-    with speaking("predict"):
-        tools.free(output, force)
+    with speaking("predict", as_json):
+        tools.free(output, force, tools.SUFFIXES)
         estimator = tools.load(model)
         if not hasattr(estimator, "decode") or hasattr(estimator, "n_items_"):
             raise Trouble(f"{model} holds a {type(estimator).__name__}; predict is for regressors, `lawful rank` for rankers")
@@ -60,7 +67,7 @@ def predict(
             answer = estimator.decode(X[whole] if given is not None else X[whole].to_numpy()) if whole.any() else None
             return tools.certificate(answer, estimator.output_names_, whole, piece.index)
 
-        found = tools.stream(data, output, decoded, keep, rows, quiet or as_json or output is None)
+        found = tools.stream(data, output, decoded, keep, rows, as_json, quiet or as_json or output is None)
     finish(found, output, strict, as_json, quiet)
 
 
@@ -83,8 +90,8 @@ def project(
 
     [bold]lawful project points.csv --law "y1**2 + y2**2 = 1" -o on_circle.csv[/]
     """
-    with speaking("project"):
-        tools.free(output, force)
+    with speaking("project", as_json):
+        tools.free(output, force, tools.SUFFIXES)
         constraint = law_of(law)
         if constraint is None:
             raise Trouble('--law is needed: --law "y1 + y2 = 1", by the names of the columns')
@@ -102,15 +109,15 @@ def project(
             d = decoders.project(P, fitted[0], metric, X, certificate=True) if len(P) else None
             return tools.certificate(d, names, whole, piece.index)
 
-        found = tools.stream(points, output, decoded, keep, rows, quiet or as_json or output is None)
+        found = tools.stream(points, output, decoded, keep, rows, as_json, quiet or as_json or output is None)
     finish(found, output, strict, as_json, quiet)
 
 
 def finish(found: dict[str, Any], output: Path | None, strict: bool, as_json: bool, quiet: bool) -> None:
     """The summary, and an exit code that --strict asked for."""
-    if as_json and output is not None:
-        tell_json(found | {"output": str(output)})
-    elif output is not None and str(output) != "-":
+    if as_json:
+        tell_json(found | {"output": output and str(output)})
+    elif output is not None:
         states = ", ".join(f"{k} {name}" for name, k in found["status"].items())
         tell(f"{found['rows']} rows ({states}), largest violation {found['violation']:.1e}: {output}", quiet)
     if strict and any(name not in CERTIFIED for name in found["status"]):

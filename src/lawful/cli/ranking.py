@@ -38,8 +38,8 @@ def rank(
 
     Columns rank1, rank2, ... of the result name the items, best first.
     """
-    with speaking("rank"):
-        tools.free(output, force), tools.free(save, force)
+    with speaking("rank", as_json):
+        tools.free(output, force, tools.SUFFIXES), tools.free(save, force)
         table = tools.read(data)
         ranker = None if model is None else tools.load(model)
         if ranker is not None and not hasattr(ranker, "n_items_"):

@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 
 from lawful import experiments  # a list of names until something is run
+from lawful.cli.settings import Json
+from lawful.cli.words import tell_json
 
 Which = StrEnum("Which", [*experiments.NAMES, "all"])  # type: ignore[misc]
 TRIALS, QUICK_TRIALS = 10, 2
@@ -30,12 +32,13 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder that holds sarcos/ and ml-100k/.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for rows and reports.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run the paper's experiments; rows and a report (HTML, Markdown) go to the folder --out.
 
     A run that was killed goes on with --resume: finished rows are neither lost nor repeated.
     """
-    console = Console()
+    console = Console(stderr=as_json)
     chosen = {name: e for name, e in experiments.EXPERIMENTS.items() if experiment in (name, "all")}
     n_jobs = n_jobs or experiments.cores()
     options = experiments.Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
@@ -43,8 +46,12 @@ def reproduce(
         page = experiments.reproduce(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
     except (experiments.StoreError, OSError, ImportError) as error:
         Console(stderr=True).print(f"[bold red]lawful reproduce:[/] {error}", highlight=False, soft_wrap=True)
+        tell_json({"error": str(error)}) if as_json else None
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         Console(stderr=True).print("stopped; finished rows are kept, and the same command with --resume goes on behind them")
         raise typer.Exit(130) from None
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    if as_json:
+        tell_json({"report": str(page)})
+    else:
+        console.print(f"report: {page}", highlight=False, soft_wrap=True)

@@ -36,8 +36,10 @@ def console() -> Console:
 
 
 @contextmanager
-def speaking(command: str) -> Iterator[None]:
+def speaking(command: str, as_json: bool = False) -> Iterator[None]:
     """Errors as sentences with exit code 2, warnings as one line each; a signal to end cleans up like an interrupt.
+
+    With --json the sentence also goes to standard output, as {"error": ...}: a program finds one object there, come what may.
 
     The exception of a signal can strike anywhere, also in compiled code, which may turn it into one of its own: once a signal
     has come, whatever ends the command ends it with the code of that signal.
@@ -60,17 +62,26 @@ def speaking(command: str) -> Iterator[None]:
         raise typer.Exit from None
     except BaseException as error:
         if came or isinstance(error, KeyboardInterrupt):
-            console().print("stopped; no file was changed")
+            text = "stopped; no file is left half written"
+            console().print(text)
+            tell_json({"error": text}) if as_json else None
             raise typer.Exit(ENDED if signal.SIGTERM in came else STOPPED) from None
         if not isinstance(error, Trouble | OSError | ValueError | TypeError | ImportError | MemoryError):
             raise
-        text = str(error) or type(error).__name__
+        text = _sentence(error)
         console().print(f"[bold red]lawful {command}:[/] ", end="")
         console().print(text, markup=False)
+        tell_json({"error": text}) if as_json else None
         raise typer.Exit(WRONG) from error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
 
 
 def note(text: str) -> None:

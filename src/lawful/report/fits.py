@@ -70,11 +70,16 @@ def page(model: Any, X: Any, Y: Any, summary: dict[str, Any]) -> str:
         ),
         Section("Observed and predicted", [Grid(figures, "Every point was predicted without its own row.")]),
         Section(
-            "Model", [Text(f"`{' '.join(repr(model).split())}`"), Text(", ".join(f"{k} {v}" for k, v in versions().items()))]
+            "Model",
+            [
+                Text(f"`{type(model).__name__}` with `{' '.join(repr(inner.surrogate_).split())}`; {summary['seconds']} s."),
+                Text(", ".join(f"{k} {v}" for k, v in versions().items())),
+            ],
         ),
     ]
     head = (
-        f"{summary['rows']} rows, {len(summary['inputs'])} inputs ({', '.join(summary['inputs'][:20])}), {Y.shape[1]} outputs."
+        f"`{summary['data']}`: {summary['rows']} rows, {len(summary['inputs'])} inputs "
+        f"({', '.join(summary['inputs'][:20])}), {Y.shape[1]} outputs."
     )
     return document("A fit under a law", [Text(head)], sections)
 

@@ -79,9 +79,9 @@ def evidence(
         smooth = noise_of(X, Y, most=ROWS if gap[:, used].any() else FEW_ROWS)
     if noise is not None:
         given = np.asarray(noise, np.float64)
-        S = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (T,)) ** 2)
-        if S.shape != (T, T) or not np.isfinite(S).all():
+        if given.shape not in ((), (T,), (T, T)) or not np.isfinite(given).all():
             raise ValueError(f"Equations: noise={noise!r} will not do; give a number, {T} of them or a ({T}, {T}) covariance")
+        S = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (T,)) ** 2)
     else:
         S = np.diag(spread**2) if smooth is None else smooth.S
     S = S + np.diag(least)

@@ -4,14 +4,16 @@ from lawful.cli.tools.fits import columns, estimator, learn
 from lawful.cli.tools.ordering import orders, ratings
 from lawful.cli.tools.rivals import RIVALS, draw, judge
 from lawful.cli.tools.streams import certificate, numbers_of, stream
-from lawful.cli.tools.tables import choose, free, numbers, pandas, pieces, read, writing
+from lawful.cli.tools.tables import PICTURES, SUFFIXES, choose, free, numbers, pandas, pieces, read, writing
 from lawful.diagnosis import choose_law, doctor
 from lawful.report.fits import page, summarise
 from lawful.saving.models import describe, load
 from lawful.sets import discover
 
 __all__ = [
+    "PICTURES",
     "RIVALS",
+    "SUFFIXES",
     "certificate",
     "choose",
     "choose_law",

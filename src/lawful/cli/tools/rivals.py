@@ -29,6 +29,8 @@ RIVALS = {
     "forest": lambda: RandomForestRegressor(100, random_state=0),
     "kernel": lambda: None,
 }
+EXACT = 1e-17  # what is zero is drawn here
+MARKS = (("", "o", "#D55E00", "as it is", -0.12), (" + law", "s", "#0072B2", "with the law", 0.12))
 
 
 def judge(name: str, bound: bool, law: Any, X: Any, Y: Any, folds: int, seed: int) -> dict[str, Any]:
@@ -56,18 +58,28 @@ def judge(name: str, bound: bool, law: Any, X: Any, Y: Any, folds: int, seed: in
 
 
 def draw(found: list[dict[str, Any]], path: Path) -> None:
+    """A line for each method: its error without and with the law, and beside it how far it is from the law."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Trouble("--plot needs matplotlib; pip install 'lawful[cli]' brings it") from error
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise Trouble(f"--plot {path} has no ending that names a picture; .png, .svg or .pdf would do")
-    figure = Figure(figsize=(6, 0.5 + 0.4 * len(found)), layout="constrained")
-    axes = figure.add_subplot()
-    names = [one["method"] for one in found][::-1]
-    colors = ["C1" if name.endswith("law") else "C0" for name in names]
-    axes.barh(names, [one["error"] for one in found][::-1], color=colors)
-    axes.set_xscale("log")
-    axes.set_xlabel("held-out error (mean over outputs, 1 = predicting the mean)")
+    bound = {one["method"].removesuffix(" + law") for one in found if one["method"].endswith(" + law")}
+    names = list(dict.fromkeys(one["method"].removesuffix(" + law") for one in found))
+    panels = {"error": "held-out error, mean over outputs (1: as good as the mean)"}
+    panels |= {"violation": "largest violation of the law"} if bound else {}
+    figure = Figure(figsize=(1.5 + 4.2 * len(panels), 1.5 + 0.42 * len(names)), layout="constrained")
+    for k, (what, label) in enumerate(panels.items()):
+        axes = figure.add_subplot(1, len(panels), k + 1)
+        values = {one["method"]: max(one[what], EXACT) for one in found}
+        for suffix, mark, color, legend, aside in MARKS:
+            places = {i: values[name + suffix] for i, name in enumerate(names) if name + suffix in values}
+            axes.plot(list(places.values()), [i + aside * bool(bound) for i in places], mark, color=color, ms=8, label=legend)
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(names)), names if k == 0 else [""] * len(names))
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(axis="x", alpha=0.4)
+        axes.set_xlabel(label)
+    if bound:
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
     with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=150)
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)

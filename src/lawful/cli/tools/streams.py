@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lawful._array import to_numpy
-from lawful.cli.tools.tables import choose, pandas, pieces, writing
+from lawful.cli.tools.tables import Writer, choose, pandas, pieces, writing
 from lawful.cli.words import Trouble, progress
 
 __all__ = ["certificate", "numbers_of", "stream"]
@@ -48,13 +49,18 @@ def certificate(d: Any, names: Any, whole: np.ndarray, index: Any) -> Any:
 
 
 def stream(
-    data: Path, output: Path | None, decoded: Callable[[Any], Any], keep: str | None, rows: int, quiet: bool
+    data: Path, output: Path | None, decoded: Callable[[Any], Any], keep: str | None, rows: int, as_json: bool, quiet: bool
 ) -> dict[str, Any]:
-    """Every piece of the data through `decoded` to the output; how many rows there were, and how they fared."""
+    """Every piece of the data through `decoded` to the output; how many rows there were, and how they fared.
+
+    Without an output --json gets the rows too, under "table".
+    """
     seen, worst, total = Counter(), 0.0, 0  # type: Counter[str], float, int
-    with writing(output) as writer, progress(quiet) as bar:
+    within = as_json and output is None
+    with nullcontext(Writer(None, "")) if within else writing(output) as writer, progress(quiet) as bar:
         task = bar.add_task("rows", total=None)
         shape: list[str] = []
+        waiting: list[Any] = []  # rows without an answer, until one says which columns there are
         for piece in pieces(data, rows):
             out = decoded(piece)
             status = "decoding_status" if "decoding_status" in out else "status"
@@ -65,7 +71,14 @@ def stream(
             if keep is not None:
                 kept = [name for name in choose(piece.columns, keep, "--keep") if name not in out]
                 out = pandas().concat([piece[kept], out], axis=1)
-            shape = shape or list(out.columns)
-            writer.write(out.reindex(columns=shape))
             bar.advance(task, len(out))
-    return {"rows": total, "status": dict(seen), "violation": worst}
+            waiting.append(out)
+            if shape or not set(seen) <= {"missing_input"}:
+                shape = shape or list(out.columns)
+                for one in waiting:
+                    writer.write(one.reindex(columns=shape))
+                waiting.clear()
+        for one in waiting:
+            writer.write(one)
+    found = {"rows": total, "status": dict(seen), "violation": worst}
+    return found | {"table": pandas().concat(writer.kept).to_dict("records")} if within else found

@@ -1,6 +1,6 @@
 """Tables in files: CSV, Parquet and .npz, read in pieces and written whole or not at all.
 
-    .csv        the first line names the columns
+    .csv        the first line names the columns; as spreadsheets write it: see `lawful.cli.tools.dialects`
     .parquet    needs pyarrow
     .npz        an array (n,) is a column of its name; an array Y (n, T) is the columns y1, y2, ...
 
@@ -9,6 +9,7 @@ Tables are pandas DataFrames here. A file that is larger than memory is read, an
 
 from __future__ import annotations
 
+import os
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -20,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from lawful._files import replacing
+from lawful.cli.tools.dialects import dialect
 from lawful.cli.words import Trouble, note
 
-__all__ = ["Writer", "choose", "free", "numbers", "pieces", "read", "writing"]
+__all__ = ["PICTURES", "SUFFIXES", "Writer", "choose", "free", "numbers", "pieces", "read", "writing"]
 
 SUFFIXES = (".csv", ".parquet", ".npz")
+PICTURES = (".png", ".svg", ".pdf")
 ROWS = 20_000  # of a piece
 
 
@@ -44,10 +47,10 @@ def parquet() -> Any:
     return pq
 
 
-def kind(path: Path) -> str:
+def kind(path: Path, endings: tuple[str, ...] = SUFFIXES) -> str:
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise Trouble(f"{path} has the ending {suffix or '(none)'}, which tells no format; use one of {', '.join(SUFFIXES)}")
+    if suffix not in endings:
+        raise Trouble(f"{path} has the ending {suffix or '(none)'}, which tells no format; use one of {', '.join(endings)}")
     return suffix
 
 
@@ -66,29 +69,35 @@ def pieces(path: Path, rows: int = ROWS) -> Iterator[Any]:
     if not path.is_file():
         raise Trouble(f"there is no file {path}")
     if suffix == ".parquet":
-        yield from (batch.to_pandas() for batch in _batches(path, rows))
+        yield from _batches(path, rows)
     elif suffix == ".npz":
         table = _from_npz(path, pd)
         yield from (table.iloc[i : i + rows] for i in range(0, max(len(table), 1), rows))
     else:
-        exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}  # since 3 the default
+        options = dialect(path)
+        if int(pd.__version__.split(".")[0]) < 3:  # since 3 the default
+            options["float_precision"] = "round_trip"
         try:
-            with pd.read_csv(path, chunksize=min(rows, 2**31), skipinitialspace=True, **exact) as reader:
-                found = False
+            with pd.read_csv(path, chunksize=min(rows, 2**31), **options) as reader:
+                start = 0
                 for piece in reader:
-                    found = True
-                    yield _named(piece)
-                if not found:
-                    yield _named(pd.read_csv(path, nrows=0))
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+                    yield _named(piece, path, start == 0)
+                    start += len(piece)
+                if not start:
+                    yield _named(pd.read_csv(path, nrows=0, **options), path, True)
+        except UnicodeDecodeError as error:
+            raise Trouble(f"{path} is not written in UTF-8 ({error}); save it as CSV in UTF-8") from error
+        except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
             raise Trouble(f"{path} cannot be read as CSV: {error}".rstrip()) from error
 
 
-def _named(piece: Any) -> Any:
-    """Without columns that have neither a name nor a value, as spreadsheets leave them."""
-    empty = [c for c in piece.columns if str(c).startswith("Unnamed: ") and piece[c].isna().all()]
-    piece = piece.drop(columns=empty)
-    piece.columns = [str(c) for c in piece.columns]
+def _named(piece: Any, path: Path, first: bool) -> Any:
+    """Without columns that have no name: empty ones of spreadsheets, and row numbers, which should predict nothing."""
+    nameless = [c for c in piece.columns if str(c).startswith(("Unnamed: ", "__index_level_"))]
+    if first and any(piece[c].notna().any() for c in nameless):
+        note(f"{path}: a column without a name is left out; name it to use it")
+    piece = piece.drop(columns=nameless)
+    piece.columns = [str(c).strip() for c in piece.columns]
     return piece
 
 
@@ -99,9 +108,12 @@ def _batches(path: Path, rows: int) -> Iterator[Any]:
     except Exception as error:  # pyarrow has errors of its own, none of which can be named without it
         raise Trouble(f"{path} cannot be read as Parquet: {error}") from error
     with file:
-        if file.metadata.num_rows == 0:
-            yield file.read()
-        yield from file.iter_batches(batch_size=min(rows, 2**31 - 1))
+        start = 0
+        for batch in file.iter_batches(batch_size=min(rows, 2**31 - 1)) if file.metadata.num_rows else [file.read()]:
+            piece = batch.to_pandas(ignore_metadata=True)  # an index of pandas is a column like others
+            piece.index += start
+            yield _named(piece, path, start == 0)
+            start += len(piece)
 
 
 def _from_npz(path: Path, pd: Any) -> Any:
@@ -111,11 +123,14 @@ def _from_npz(path: Path, pd: Any) -> Any:
             for name in arrays.files:
                 values = arrays[name]
                 if values.ndim == 2:
-                    columns |= {f"{name.lower()}{j + 1}": values[:, j] for j in range(values.shape[1])}
+                    found = {f"{name.lower()}{j + 1}": values[:, j] for j in range(values.shape[1])}
                 elif values.ndim == 1:
-                    columns[name] = values
+                    found = {name: values}
                 else:
                     raise Trouble(f"{path}: the array {name!r} has {values.ndim} axes; a table has columns (n,) or (n, T)")
+                if twice := sorted(columns.keys() & found):
+                    raise Trouble(f"{path}: the column {twice[0]!r} is there twice; give each array a name of its own")
+                columns |= found
         return pd.DataFrame(columns)
     except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
         raise Trouble(f"{path} cannot be read as a table of arrays: {error}") from error
@@ -142,15 +157,23 @@ def numbers(table: Any, columns: list[str], path: Path) -> Any:
     for name in columns:
         values = chosen[name]
         if not (hasattr(values.dtype, "kind") and values.dtype.kind in "biuf"):
-            found = pandas().to_numeric(values, errors="coerce")
+            text = values.astype(str) if getattr(values.dtype, "kind", "") in "mMc" else values  # dates, complex numbers
+            found = pandas().to_numeric(text, errors="coerce")
             odd = values[found.isna() & values.notna()]
             if len(odd):
                 raise Trouble(
-                    f"{path}: the column {name!r} holds {odd.iloc[0]!r} in row {odd.index[0] + 1}, which is no number; encode "
-                    "such a column, or leave it out with --inputs"
+                    f"{path}: the column {name!r} holds {str(odd.iloc[0])!r} in row {odd.index[0] + 1}, which is no number; "
+                    "encode such a column, or leave it out with --inputs"
                 )
             chosen = chosen.assign(**{name: found})
-    return chosen.astype(float)
+    chosen = chosen.astype(float)
+    rows, places = np.nonzero(np.isinf(chosen.to_numpy()))
+    if len(rows):
+        raise Trouble(
+            f"{path}: the column {columns[places[0]]!r} holds {chosen.iat[rows[0], places[0]]} in row "
+            f"{chosen.index[rows[0]] + 1}; a value that is not known is left empty"
+        )
+    return chosen
 
 
 def complete(table: Any, columns: list[str], path: Path) -> Any:
@@ -164,21 +187,28 @@ def complete(table: Any, columns: list[str], path: Path) -> Any:
 # ---------------------------------------------------------------------- writing
 
 
-def free(path: Path | None, force: bool) -> Path | None:
-    """A path that may be written: asked before the work begins, not after."""
-    if path is None or str(path) == "-":
+def free(path: Path | None, force: bool, endings: tuple[str, ...] = ()) -> Path | None:
+    """A path that may be written, with one of these endings if there are any: asked before the work begins, not after."""
+    if path is None:
         return path
+    if endings and kind(path, endings) == ".parquet":
+        parquet()
+    folder = path.absolute().parent
     if path.is_dir():
         raise Trouble(f"{path} is a folder; name a file")
     if path.exists() and not force:
         raise Trouble(f"{path} exists already; --force replaces it, or choose another name")
-    if not path.absolute().parent.is_dir():
-        raise Trouble(f"there is no folder {path.absolute().parent} to write {path.name} to; make it first")
+    if not folder.is_dir():
+        raise Trouble(f"there is no folder {folder} to write {path.name} to; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Trouble(
+            f"nothing may be written to the folder {folder}; choose another for {path.name}, or ask for the permission"
+        )
     return path
 
 
 class Writer:
-    """Takes pieces of a table one after the other."""
+    """Takes pieces of a table one after the other; one without a file keeps them."""
 
     def __init__(self, file: Any, suffix: str) -> None:
         self.file, self.suffix, self.rows = file, suffix, 0
@@ -189,7 +219,7 @@ class Writer:
         if self.suffix == ".csv":
             piece.to_csv(self.file, index=False, header=self.stream is None, lineterminator="\n")
             self.stream = self.file
-        elif self.suffix == ".npz":
+        elif self.suffix in (".npz", ""):
             self.kept.append(piece)
         else:
             pq = parquet()
@@ -211,14 +241,11 @@ class Writer:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[Writer]:
-    """A table that is written whole or not at all; None or "-" is standard output, as CSV."""
-    if path is None or str(path) == "-":
-        writer = Writer(sys.stdout, ".csv")
-        yield writer
+    """A table that is written whole or not at all; None is standard output, as CSV."""
+    if path is None:
+        yield Writer(sys.stdout, ".csv")
         return
     suffix = kind(path)
-    if suffix == ".parquet":
-        parquet()
     with replacing(path, text=suffix == ".csv") as file:
         writer = Writer(file, suffix)
         yield writer
