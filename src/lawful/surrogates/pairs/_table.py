@@ -39,6 +39,7 @@ from lawful.surrogates.pairs.compiled import (
 
 NONE = np.empty(0, dtype=bool)
 MANY = 64  # queries of a task from which on it pays to look for others with the same
+LARGE = 4000  # queries from which on a factorisation on threads saves more than their waiting for each other costs
 BLOCKS = 128  # enough for threads to even out, few enough for their overhead not to matter
 
 
@@ -278,7 +279,7 @@ def solve_shared(table: PairTable, K: np.ndarray, ridge: np.ndarray, n_threads: 
         A = K[np.ix_(users[0], users[0])]
         A[np.diag_indices(n)] += ridge[0] + ridge[1] * n
         try:
-            with blas_threads(n_threads):
+            with blas_threads(n_threads if n >= LARGE else 1):
                 factor = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
                 y[star] = scipy.linalg.cho_solve(factor, y[star].T, check_finite=False).T
         except np.linalg.LinAlgError:
