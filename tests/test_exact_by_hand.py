@@ -230,3 +230,11 @@ def test_the_diagonal_of_a_large_inverse_goes_piece_by_piece(monkeypatch):
         factor.diagonal(factor.nu(LAM, 1)), factor.diagonal(factor.nu(LAM, 2))
         assert len(seen) == times, "once, and then it is known"
         seen.clear()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_variances_that_rounding_makes_negative_are_zero(intercept):
+    X = 1e3 * np.random.default_rng(0).standard_normal((12, 1))
+    factor = SpectralFactor(Linear(), distinct(X, np.arange(12), np.ones(12), Linear()), intercept)
+    found = factor.variance(X, 1e-12)
+    assert found.min() == 0.0, "in exact arithmetic it is 1e-12 at most"
