@@ -6,8 +6,8 @@
 Places in the code are drawn at random, an equal number from each part, and one of cosmic-ray's operators is applied at each (a
 place first, so that `a + b`, which has eleven mutants, counts as often as `not a`, which has one). A mutant is killed when one
 of the tests that run its line fails: the quickest of them, and some of every test file. What is run when a module is loaded,
-where no test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are left
-out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
+where no test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are
+left out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
 """
 
 from __future__ import annotations

@@ -238,3 +238,12 @@ def test_variances_that_rounding_makes_negative_are_zero(intercept):
     factor = SpectralFactor(Linear(), distinct(X, np.arange(12), np.ones(12), Linear()), intercept)
     found = factor.variance(X, 1e-12)
     assert found.min() == 0.0, "in exact arithmetic it is 1e-12 at most"
+
+
+def test_an_intercept_is_there_unless_it_is_refused():
+    sample = distinct(X, np.arange(N), W, KERNEL)
+    for factor in (SpectralFactor(KERNEL, sample), CholeskyFactor(KERNEL, sample, LAM)):
+        assert factor.intercept
+        np.testing.assert_allclose(factor.predict(NEW, factor.solve(Z + 100, LAM)), ridge(X, Z, W, LAM, True, NEW) + 100)
+        factor.slim()
+        assert factor.scores(NEW, LAM).shape == (5, N), "slim keeps what scores need"
