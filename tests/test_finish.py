@@ -193,6 +193,7 @@ def test_a_notebook_shows_the_first_rows_and_outputs():
     assert cells[:11] == [*(f"y{t}" for t in range(1, 8)), "…", "residual", "margin", "status"]
     assert cells[11:22] == ["0", "1", "2", "3", "4", "5", "6", "…", "0", "inf", "ok"]
     assert len(cells) == 9 * 11 and "… and 1 more rows" in page
+    assert shown(3, 2)[0][:5] == ["y1", "y2", "residual", "margin", "status"] and shown(1, 3)[0][:3] == ["y1", "y2", "y3"]
     assert shown(1, 2, names=("east", "north"))[0][:2] == ["east", "north"]
     assert "no rows; largest violation 0.0e+00" in shown(0, 2)[1]
     assert "1 ok, 1 averaged" in shown(2, 1, code=np.array([1, 0]))[1]
