@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -216,3 +217,9 @@ def test_a_tube_says_how_far_from_the_law_inside_it_a_point_is():
 def test_what_costs_much_is_not_printed():
     d = certificate([EAST]).with_(spread=lambda: np.ones((1, 2)), samples=np.zeros((1, 5, 2)))
     assert "spread" not in repr(d) and "samples" not in repr(d) and "residual" in repr(d)
+
+
+def test_a_frame_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"Decoding\.to_frame needs pandas: pip install 'lawful\[frame\]'"):
+        certificate([EAST]).to_frame()
