@@ -113,8 +113,10 @@ def there(name, problem, options):
         np.savez(asked, **arrays, law=problem["law"], epochs=options.epochs)
         words = [str(python_of(name, options.envs, options.given)), str(PEERS), name, str(asked), str(answer)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=options.limit, env=os.environ | ONE_THREAD)
+        if done.returncode < 0:
+            raise RuntimeError(f"ended by signal {-done.returncode}")
         if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
+            raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}")
         with np.load(answer) as found:
             return found["prediction"], float(found["fit"]), float(found["predict"])
 

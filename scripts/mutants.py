@@ -5,9 +5,9 @@
 
 Places in the code are drawn at random, an equal number from each part, and one of cosmic-ray's operators is applied at each (a
 place first, so that `a + b`, which has eleven mutants, counts as often as `not a`, which has one). A mutant is killed when one
-of the tests that run its line fails; the quickest of every test file run first. What is run when a module is loaded, where no
-test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are left
-out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
+of the tests that run its line fails: the quickest of them, and some of every test file. What is run when a module is loaded,
+where no test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are
+left out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.
 HEAVY += ("hypothesis", "sympy", "cvxpy", "clarabel", "array_api_strict", "array_api_compat.numpy", "rich.progress", "joblib")
 PYTEST = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-rfE")
 PYTEST += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is loaded already
-TESTS, WORTH = 100, 30.0  # of those that run a line so many, or so many seconds of them as `make coverage` timed them
-FIRST = 12  # of them are tried first: most mutants fall there, and no other test file is loaded
+QUICK = 60  # of the tests that run a line, the quickest
+TESTS, WORTH = 60, 30.0  # and of all test files in turn so many more, or so many seconds of them as `make coverage` timed them
+FIRST = QUICK  # are tried first: most mutants fall there, and no other test file is loaded
 SECONDS = 90  # of processor time for a mutant: more is a loop that does not end
 
 
@@ -95,21 +96,21 @@ class Known(NamedTuple):
     def tests(self, wanted: set[Place], around: set[Place]) -> list[str]:
         """Tests that run these lines, and where there are any those that run something around them too.
 
-        The quickest of every file, then the next of every file: tests of one file are often about one thing.
+        The quickest, and then the quickest of every file in turn: tests of one file are often about one thing.
         """
         found = self.running(wanted)
         found = found & self.running(around) or found
         timed = sorted((seconds, test) for test in found if (seconds := self.time(test)) is not None)
         place: Counter[str] = Counter()
         turns = []
-        for seconds, test in timed:
+        for seconds, test in timed[QUICK:]:
             file = test.partition("::")[0]
             turns.append((place[file], seconds, test))
             place[file] += 1
-        chosen, spent = [], 0.0
+        chosen, spent = [test for _, test in timed[:QUICK]], 0.0
         for _, seconds, test in sorted(turns)[:TESTS]:
             spent += seconds
-            if chosen and spent > WORTH:
+            if spent > WORTH:
                 break
             chosen.append(test)
         return chosen

@@ -210,3 +210,40 @@ def test_a_slim_factor_forgets_what_only_fitting_needs(kind):
 def test_variances_are_never_negative():
     factor = SpectralFactor(KERNEL, distinct(X[:4], np.arange(4), np.ones(4), KERNEL), intercept=False)
     assert (factor.variance(X[:4], 1e-15) >= 0).all() and factor.variance(X[:4], 1e-15).max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["spectral", "cholesky"])
+def test_large_matrices_are_kept_once(kind, monkeypatch):
+    """Beyond LARGE inputs the kernel matrix is overwritten; at LARGE it is still there."""
+    for large, kept in ((8, False), (9, True), (10, True)):
+        monkeypatch.setattr(exact, "LARGE", large)
+        assert (factor_of(kind, True).K is not None) == kept
+
+
+def test_the_diagonal_of_a_large_inverse_goes_piece_by_piece(monkeypatch):
+    seen = []
+    whole = CholeskyFactor._inverse_squares
+    monkeypatch.setattr(CholeskyFactor, "_inverse_squares", lambda self: seen.append(self.p) or whole(self))
+    for many, times in ((8, 1), (9, 0), (10, 0)):
+        monkeypatch.setattr(exact, "MANY", many)
+        factor = factor_of("cholesky", True)
+        factor.diagonal(factor.nu(LAM, 1)), factor.diagonal(factor.nu(LAM, 2))
+        assert len(seen) == times, "once, and then it is known"
+        seen.clear()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_variances_that_rounding_makes_negative_are_zero(intercept):
+    X = 1e3 * np.random.default_rng(0).standard_normal((12, 1))
+    factor = SpectralFactor(Linear(), distinct(X, np.arange(12), np.ones(12), Linear()), intercept)
+    found = factor.variance(X, 1e-12)
+    assert found.min() == 0.0, "in exact arithmetic it is 1e-12 at most"
+
+
+def test_an_intercept_is_there_unless_it_is_refused():
+    sample = distinct(X, np.arange(N), W, KERNEL)
+    for factor in (SpectralFactor(KERNEL, sample), CholeskyFactor(KERNEL, sample, LAM)):
+        assert factor.intercept
+        np.testing.assert_allclose(factor.predict(NEW, factor.solve(Z + 100, LAM)), ridge(X, Z, W, LAM, True, NEW) + 100)
+        factor.slim()
+        assert factor.scores(NEW, LAM).shape == (5, N), "slim keeps what scores need"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from lawful import Equations, Sphere
+from lawful import Equations, Inflated, Sphere
 from lawful.decoders.base import Decoder, Decoding, certified, finish, in_law, stack, way_back
 from lawful.sets.base import TOL
 
@@ -193,11 +194,32 @@ def test_a_notebook_shows_the_first_rows_and_outputs():
     assert cells[:11] == [*(f"y{t}" for t in range(1, 8)), "…", "residual", "margin", "status"]
     assert cells[11:22] == ["0", "1", "2", "3", "4", "5", "6", "…", "0", "inf", "ok"]
     assert len(cells) == 9 * 11 and "… and 1 more rows" in page
+    assert shown(3, 2)[0][:5] == ["y1", "y2", "residual", "margin", "status"] and shown(1, 3)[0][:3] == ["y1", "y2", "y3"]
     assert shown(1, 2, names=("east", "north"))[0][:2] == ["east", "north"]
     assert "no rows; largest violation 0.0e+00" in shown(0, 2)[1]
     assert "1 ok, 1 averaged" in shown(2, 1, code=np.array([1, 0]))[1]
 
 
+def test_a_tube_says_how_far_from_the_law_inside_it_a_point_is():
+    d = certificate([[1.2, 0.0], EAST], Inflated(Sphere(), 0.25).fit(np.zeros((1, 2))))
+    np.testing.assert_allclose(d.residual, 0.0)
+    np.testing.assert_allclose(d.law_residual, [0.44, 0.0])
+    asked = []
+
+    class Plain(Sphere):
+        def law_residual(self, c):
+            asked.append(c)
+
+    certificate([EAST], Plain().fit(np.zeros((1, 2))))
+    assert not asked, "without a relaxation it is the residual, which is known"
+
+
 def test_what_costs_much_is_not_printed():
     d = certificate([EAST]).with_(spread=lambda: np.ones((1, 2)), samples=np.zeros((1, 5, 2)))
     assert "spread" not in repr(d) and "samples" not in repr(d) and "residual" in repr(d)
+
+
+def test_a_frame_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"Decoding\.to_frame needs pandas: pip install 'lawful\[frame\]'"):
+        certificate([EAST]).to_frame()

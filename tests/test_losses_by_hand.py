@@ -177,6 +177,8 @@ def test_the_start_is_the_mean_of_the_labels_no_farther_than_they_are_wide():
         ([-1.0, 0.5], True),
         ([1e9, 1 - 1e9], True),
         ([50, -49], False),
+        ([0.75 + 6e-9, 6e-9 - 0.75], True),
+        ([0.4 + 6e-9, 6e-9 - 0.4], False),
     ],
 )
 def test_rows_whose_scores_carry_nothing_are_doubtful(scores, doubtful):

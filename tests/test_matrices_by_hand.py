@@ -319,6 +319,8 @@ def test_quaternions_there_and_back():
         np.testing.assert_allclose(np.einsum("k,kij->ij", row, BASIS), np.outer(one, one), atol=1e-12)
     distance = ((c[0] - c[1]) ** 2).sum()
     assert distance == pytest.approx(2 - 2 * (unit[0] @ unit[1]) ** 2)
+    C = UnitQuaternions()  # of a set as of its class
+    np.testing.assert_array_equal(C.quaternions(C.embed(q)), UnitQuaternions.quaternions(c))
     matrices = ((turn_of(q[0]) - turn_of(q[1])) ** 2).sum()
     assert matrices == pytest.approx(4 * distance), "distances are half those between the matrices"
     np.testing.assert_allclose(np.einsum("kij,lij->kl", BASIS, BASIS), np.eye(10), atol=1e-12)
@@ -359,6 +361,8 @@ def test_poses():
     angle = np.arccos((np.trace(turns[0].T @ turns[1]) - 1) / 2)
     apart = np.linalg.norm(poses[0, :3, 3] - poses[1, :3, 3])
     assert SE3.distance(c[:1], c[1:])[0] == pytest.approx(np.hypot(angle, apart))
+    np.testing.assert_array_equal(SE3().matrices(SE3().embed(poses)), poses)
+    assert SE3().distance(c[:1], c[1:])[0] == SE3.distance(c[:1], c[1:])[0]
     assert SE3.distance(c[:1], c[1:], length=4.0)[0] == pytest.approx(np.hypot(angle, apart / 4))
     half = c[:1].copy()
     half[0, :9] = (turns[0] @ np.diag([1.0, -1.0, -1.0])).reshape(9)

@@ -243,3 +243,13 @@ def test_rows_without_inputs_at_the_start_take_no_columns_away(folder, model):
     out = pd.read_csv("out.csv")
     assert list(out["status"]) == ["missing_input"] * 5 + ["ok"] * 5
     assert out["y1_std"].notna().sum() == 5 and out["y1_std"].isna()[:5].all()
+
+
+def test_a_picture_without_a_law_has_one_panel(folder):
+    TABLE.to_csv("data.csv", index=False)
+    words = ("compare", "data.csv", "--outputs", "y*", "--methods", "mean,linear", "--folds", 3, "-q")
+    call(*words, "--plot", "alone.svg")
+    call(*words, "--plot", "both.svg", "--law", LAW)
+    alone, both = ((folder / name).read_text() for name in ("alone.svg", "both.svg"))
+    assert alone.count('id="axes_') == 1 and both.count('id="axes_') == 2
+    assert 'id="legend_' in both and 'id="legend_' not in alone
