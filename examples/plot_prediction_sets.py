@@ -38,7 +38,7 @@ arcs = sets["arcs on the circle"]
 print(arcs)
 
 # %%
-# Both hold the truth as often as they were asked to. The arcs are narrower, and every point in
+# Both hold the truth at least as often as asked for. The arcs are narrower, and every point in
 # them is a heading.
 results = {}
 for name, found in sets.items():
@@ -48,8 +48,8 @@ for name, found in sets.items():
 print(f"mean length of an arc: {arcs.volume().mean():.3f} of 6.283")
 
 # %%
-# The usual tool is a box: each output has an interval at level 1 - alpha / 2 (Bonferroni). Here it is
-# wider, and yet holds the truth too rarely.
+# The usual tool is a box: each output has an interval at level 1 - alpha / 2 (Bonferroni). Here it
+# is wider, and yet holds the truth too rarely.
 kept = np.random.default_rng(1).permutation(300)
 plain = ConstrainedRegressor().fit(X[kept[:210]], Y[kept[:210]])
 error = np.sort(np.abs(Y[kept[210:]] - plain.predict(X[kept[210:]])), axis=0)

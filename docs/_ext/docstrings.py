@@ -72,7 +72,7 @@ def plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     if name in INHERITED or re.fullmatch(r"set_\w+_request", name):
         return True
-    if isinstance(obj, property) and not obj.__doc__ or getattr(obj, "__doc__", None) == bool.__doc__:
+    if (isinstance(obj, property) and not obj.__doc__) or getattr(obj, "__doc__", None) == bool.__doc__:
         return True
     return None
 

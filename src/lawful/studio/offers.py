@@ -12,7 +12,7 @@ from lawful.studio.tables import Refused
 
 __all__ = ["MENU", "words_for"]
 
-MENU: dict[str, dict[str, str]] = {
+MENU = {
     "numbers": {
         "Simplex": "shares that add up",
         "Box": "between bounds",
