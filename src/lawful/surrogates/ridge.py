@@ -18,12 +18,13 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import Array, array_namespace, device_of, like, to_numpy
+from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, to_numpy
 from lawful._checks import check_choice
 from lawful._correlations import shrunk_correlation
+from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
-from lawful.surrogates.exact import Factor, Sample, distinct
+from lawful.surrogates.exact import LARGE, Factor, Sample, distinct
 from lawful.surrogates.factorise import make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
@@ -111,17 +112,25 @@ class KernelRidge(RegressorMixin, Surrogate):
     loo = True
 
     def fit_tasks(self, tasks: Tasks) -> Self:
-        xp = array_namespace(tasks.X)
         tasks, intercept, self._bases = without_base(self.intercept, tasks)
-        y, Z = tasks.y, tasks.Z
         samples = self._samples(tasks, self._given_kernels(len(tasks))[0])
-        scaled = [without_unit(v, w) for v, w in zip(y, tasks.weights)]
+        scaled = [without_unit(v, w) for v, w in zip(tasks.y, tasks.weights)]
         self.members_ = self._members(tasks, intercept, samples, scaled)
         self.n_rows_ = max(sample.points.shape[0] for sample in samples)
-        self._widths = [z.shape[1] for z in Z]
-        self._parts: list[Part] = []
-        for g, kernel, lam, weight in self._groups(tasks):
-            sample, Y = samples[g[0]], xp.stack([y[t] for t in g], axis=1)
+        self._widths = [z.shape[1] for z in tasks.Z]
+        self._parts = self._fitted(tasks, samples, scaled, intercept)
+        self._settle(tasks)
+        for part in self._parts:
+            part.factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
+        return self
+
+    def _fitted(self, tasks: Tasks, samples: list[Sample], scaled: list[Array], intercept: bool) -> list[Part]:
+        """Every part: side by side, each on one thread of BLAS, where there are several and none is large."""
+        xp, y, Z = array_namespace(tasks.X), tasks.y, tasks.Z
+
+        def fit(group: tuple[list[int], Kernel, np.ndarray | None, list[float]]) -> Part:
+            g, kernel, lam, weight = group
+            sample = samples[g[0]]
             alike = lam is not None and bool(np.all(lam == lam[0]))
             if alike and lam is not None and self._auto:
                 lam, factor = regular_factor(kernel, sample, intercept, lam)
@@ -132,12 +141,14 @@ class KernelRidge(RegressorMixin, Surrogate):
             columns = np.repeat(lam, [self._widths[t] for t in g])
             solution = factor.solve(xp.concat([Z[t] for t in g], axis=1), columns)
             part = Part(g, [float(w) for w in weight], np.asarray(lam), factor, solution)
-            part.measure(Y)
-            self._parts.append(part)
-        self._settle(tasks)
-        for part in self._parts:
-            part.factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
-        return self
+            part.measure(xp.stack([y[t] for t in g], axis=1))
+            return part
+
+        groups = list(self._groups(tasks))
+        if len(groups) == 1 or self.n_rows_ > LARGE or not is_numpy_namespace(xp):
+            return [fit(group) for group in groups]
+        with blas_threads(1):
+            return on_threads(fit, groups, n_threads(None))
 
     def _members(self, tasks: Tasks, intercept: bool, samples: list[Sample], scaled: list[Array]) -> list[list[Member]]:
         """For each task its kernels, lambdas (None where leave-one-out will say) and shares."""
