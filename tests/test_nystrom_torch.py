@@ -1,4 +1,4 @@
-"""`NystromRidge` on torch: tensors in, tensors out; NumPy arrays through a device and back; the same numbers as on the host."""
+"""Ridges on torch: tensors in, tensors out; NumPy arrays through a device and back; the same numbers as on the host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from lawful import ConstrainedRegressor, NystromRidge, Sphere, load
+from lawful import ConstrainedRegressor, KernelRidge, NystromRidge, Sphere, load
 from lawful._array import to_numpy
 from lawful.kernels import Additive, Gaussian, Laplacian, Matern
 from lawful.surrogates.path import exact_path
@@ -109,3 +109,17 @@ def test_a_device_that_is_not_there():
     else:
         with pytest.raises(ValueError, match="torch sees no such device here; device=None would do"):
             NystromRidge(Gaussian(2.0), lam=1e-3, device="cuda").fit(X, Y)
+
+
+@each_device
+def test_an_exact_ridge_answers_tensors_with_tensors(device):
+    import torch
+
+    host = KernelRidge(Gaussian(2.0), lam=1e-3).fit(X, GAPS)
+    A, B, C = (torch.as_tensor(v, device=device) for v in (X, GAPS, XNEW))
+    model = KernelRidge(Gaussian(2.0), lam=1e-3).fit(A, B)
+    for asked in ({}, {"return_std": True}, {"return_cov": True}):
+        found, wanted = model.predict(C, **asked), host.predict(XNEW, **asked)
+        for f, w in zip(*((found, wanted) if asked else ([found], [wanted])), strict=True):
+            assert f.device.type == device and f.dtype == torch.float64
+            np.testing.assert_allclose(to_numpy(f), w, atol=1e-8)

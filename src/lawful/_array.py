@@ -19,6 +19,7 @@ Array = Any  # an array of whichever library the caller uses
 __all__ = [
     "Array",
     "array_namespace",
+    "as_given",
     "cholesky_in_place",
     "device_of",
     "eigh",
@@ -98,6 +99,11 @@ def eigh(A: Array) -> tuple[Array, Array]:
     if is_numpy_namespace(xp) and A.shape[0] > 1:  # SciPy before 1.13 has no room for a single number there
         return scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     return tuple(xp.linalg.eigh(A))
+
+
+def as_given(found: np.ndarray, X: Any) -> Any:
+    """What was found for inputs X: a tensor of double precision, where X is, if X is a tensor."""
+    return array_namespace(X).asarray(found, device=device_of(X)) if is_torch_array(X) else found
 
 
 def cholesky_in_place(A: np.ndarray, add: float) -> np.ndarray:

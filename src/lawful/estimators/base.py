@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import array_namespace, device_of, is_torch_array, to_numpy
+from lawful._array import as_given, to_numpy
 from lawful._checks import choice
 from lawful.decoders import (
     AVERAGED,
@@ -282,7 +282,7 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
         """
         c = self._decoded(X, sequence)[1].c
         c = c[:, 0] if self._single else c
-        return array_namespace(X).asarray(c, device=device_of(X)) if is_torch_array(X) else c
+        return as_given(c, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2, the mean over outputs; outputs that are NaN in y are left out."""

@@ -18,7 +18,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, as_given, device_of, is_numpy_namespace, like, to_numpy
 from lawful._checks import check_choice
 from lawful._correlations import shrunk_correlation
 from lawful._threads import blas_threads, n_threads, on_threads
@@ -377,20 +377,20 @@ class KernelRidge(RegressorMixin, Surrogate):
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """(m,) or (m, T); with `return_std` also the standard deviation of a new observation at x (see `std`).
 
-        With `return_cov` instead the covariance (m, T, T) of the outputs of a new observation at x (see `covariance`).
+        With `return_cov` instead the covariance (m, T, T) of the outputs of a new observation at x (see `covariance`). Tensors
+        for a tensor X, where it is.
         """
         check_is_fitted(self, "kernels_")
         if return_std and return_cov:
             raise ValueError("KernelRidge.predict was asked for return_std and return_cov; one of them would do")
-        X = check_inputs(self, X)
+        given, X = X, check_inputs(self, X)
         columns = [found[:, -1:] for found in self.predict_tasks(X)]  # the labels are the last column of their encoding
-        mean = columns[0][:, 0] if self._single else np.concatenate(columns, axis=1)
+        mean = as_given(columns[0][:, 0] if self._single else np.concatenate(columns, axis=1), given)
         if not (return_std or return_cov):
             return mean
         self._need_variance()
-        if return_cov:
-            return mean, self.covariance(X)
-        return mean, self.std(X)[:, 0] if self._single else self.std(X)
+        spread = self.covariance(X) if return_cov else self.std(X)
+        return mean, as_given(spread[:, 0] if self._single and return_std else spread, given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
