@@ -53,10 +53,11 @@ def main() -> None:
             (curve, data, {name: c[order] for name, c in results.items()}, data.Y_test[order])
         )
 
+    print("\nThe first fit loads code and, once on a machine, the first prediction compiles some.")
     path = Path(options.out) / "demo.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     plot_curves(panels).savefig(path, dpi=150)
-    print(f"\npicture: {path}")
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

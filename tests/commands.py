@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import pandas as pd
 from typer.testing import CliRunner
 
+from lawful import ConstrainedRegressor, Equations, KernelRidge, kernels
 from lawful.cli import app
 from lawful.studio import Studio
 
@@ -18,6 +21,14 @@ def call(*words, code=0):
     assert done.exit_code == code, done.output
     assert "Traceback" not in done.output
     return done
+
+
+def save_model(folder: Path, law: str, table: pd.DataFrame, outputs: list[str]) -> Path:
+    """A model of a table's column t that took no tuning: tests that use it are about the commands."""
+    ridge = KernelRidge(kernels.Gaussian(1.5), lam=1e-4)
+    path = folder / "circle.lawful"
+    ConstrainedRegressor(Equations(law), surrogate=ridge).fit(table[["t"]], table[outputs]).save(path)
+    return path
 
 
 @contextmanager

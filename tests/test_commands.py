@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import lawful
-from commands import call
-from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, kernels
+from commands import call, save_model
+from lawful import ConstrainedRanker
 from lawful.cli.laws import law_of
 from lawful.cli.settings import settings
 from lawful.cli.tools.tables import choose, pieces, read
@@ -36,11 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model that took no tuning: these tests are about the commands."""
-    path = tmp_path_factory.mktemp("model") / "circle.lawful"
-    ridge = KernelRidge(kernels.Gaussian(1.5), lam=1e-4)
-    ConstrainedRegressor(Equations(CIRCLE), surrogate=ridge).fit(TABLE[["t"]], TABLE[["east", "north"]]).save(path)
-    return path
+    return save_model(tmp_path_factory.mktemp("model"), CIRCLE, TABLE, ["east", "north"])
 
 
 def test_fit_writes_a_model_and_a_report(folder):

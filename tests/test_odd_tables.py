@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commands import call
-from lawful import ConstrainedRegressor, Equations, KernelRidge, kernels
+from commands import call, save_model
 from lawful.cli.tools.dialects import dialect
 from lawful.cli.tools.tables import free, numbers, pieces, read
 from lawful.cli.words import Trouble
@@ -29,10 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "circle.lawful"
-    ridge = KernelRidge(kernels.Gaussian(1.5), lam=1e-4)
-    ConstrainedRegressor(Equations(LAW), surrogate=ridge).fit(TABLE[["t"]], TABLE[["y1", "y2"]]).save(path)
-    return path
+    return save_model(tmp_path_factory.mktemp("model"), LAW, TABLE, ["y1", "y2"])
 
 
 # ---------------------------------------------------------------------- one table, many ways to write it
