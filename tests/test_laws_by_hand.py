@@ -382,6 +382,20 @@ def test_callables_that_will_not_do(options, message):
         Equations(**options).fit(rng.standard_normal((20, 2)))
 
 
+def test_a_callable_that_jumps_is_refused_whatever_the_data():
+    """At single points differences of any length agree by chance: two lengths and the median of 8 points took 15 in 100."""
+    taken = 0
+    for _ in range(300):
+        try:
+            Equations(gamma=lambda c: np.sign(np.sin(1e6 * c[:, 0]))).fit(rng.standard_normal((20, 2)))
+            taken += 1
+        except ValueError as error:
+            assert "does not settle" in str(error)
+    assert taken <= 12  # 15 in 1000
+    for _ in range(50):  # one kink within reach of the differences is no fault
+        Equations(gamma=lambda c: abs(c[:, 0]) + abs(c[:, 1]) - 1).fit(np.r_[rng.standard_normal((19, 2)), [[0.0, 1.0]]])
+
+
 def test_which_callables_take_inputs():
     system = CallableSystem(
         {"=": lambda c, X: c[:, 0] - X[:, 0], "<=": lambda c, scale=2.0: scale * c[:, 1] - 1},

@@ -292,12 +292,13 @@ class CallableSystem:
                     "return (m,) or (m, P), one row of values for each row of c"
                 )
             self.sizes[kind] = value.shape[1]
-            numeric, spread = self._differences(kind, c, X, 1.0), self._differences(kind, c, X, 8.0)
+            numeric = self._differences(kind, c, X, 1.0)
             flat = 1e-6 * np.abs(to_numpy(value)).max(axis=1, initial=0.0) / np.min(self.unit) + 1e-300
             scale = flat + np.abs(numeric).max(axis=(1, 2), initial=0.0)
-            rough = np.abs(numeric - spread).max(axis=(1, 2), initial=0.0) / scale
             if self.jacobians[kind] is None:
-                if np.median(rough) > 1e-3:
+                wider = [np.abs(numeric - self._differences(kind, c, X, factor)) for factor in (2.7, 7.3)]
+                rough = np.max(wider, axis=(0, 2, 3), initial=0.0) / scale
+                if np.mean(rough > 1e-3) > 0.25:  # a jump is not met at every point; one kink, at a few, is no fault
                     raise ValueError(
                         "Equations: the numerical Jacobian of the callable does not settle (is it smooth, deterministic and "
                         "vectorised over rows?); give jacobian=..., or write the equations as strings"
