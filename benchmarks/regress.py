@@ -10,6 +10,7 @@ metrics      14 laws with correlated and unequal noise (`noisy_laws.py`), and wi
              ridge, or another: `--settings '{"tune": "evidence"}'`.
 calibration  how often 90 % intervals of `KernelRidge().predict(X, return_std=True)` cover labels that were not seen.
 portfolio    tables with kinks, categories and gaps (`tables.py`): error of `surrogate="auto"` / that of its best member.
+noise        six outputs seen with the same noise: error of `KernelRidge(noise="shared")` / that of the default, and coverage.
 speed        CPU seconds and peak memory at n = 300 ... 10,000, T = 2 and 7, with and without gaps, each in its own process,
              beside scikit-learn's GP, GPyTorch's exact GP and himalaya where they can be imported.
 
@@ -41,7 +42,7 @@ from lawful import Affine, Ball, Box, ConstrainedRegressor, Simplex, Sphere, Squ
 from lawful.decoders import decode
 from lawful.surrogates import KernelRidge, Portfolio
 
-PARTS = ["suite", "heavy", "metrics", "calibration", "portfolio", "speed"]
+PARTS = ["suite", "heavy", "metrics", "calibration", "portfolio", "noise", "speed"]
 SIZES = [50, 100, 300, 800]
 SPEED_SIZES = [300, 1000, 3000, 10000]
 HEAVY = {"t2": "t, 2 degrees", "t3": "t, 3 degrees", "outliers": "2 % outliers"}
@@ -253,6 +254,41 @@ class Bench:
         print(f"{'auto / member, geometric mean':<23}" + "".join(f"{geometric(r):>11.3f}" for r in ratios.T))
         worst = (table[:, -1] / table[:, :-1].min(axis=1)).max()
         print(f"auto / best member: geometric mean {geometric(ratios.max(axis=1)):.3f}, worst {worst:.3f}\n")
+
+    def noise(self) -> None:
+        """Where outputs share a noise level, and where they do not and are told that they do."""
+        print(f"{'outputs':<34}{'own':>10}{'shared':>10}{'ratio':>8}{'90 % own':>11}{'shared':>8}")
+        for words, n, apart, few, unequal in (
+            ("15 rows each", 15, True, False, False),
+            ("40 rows each", 40, True, False, False),
+            ("30 rows, the same", 30, False, False, False),
+            ("40 rows each, half of them 8", 40, True, True, False),
+            ("40 rows each, unequal noise", 40, True, False, True),
+        ):
+            found = np.array([self.shared(n, apart, few, unequal, self.options.seed + k) for k in range(self.options.draws)])
+            error, covered = np.exp(np.log(found[:, 0]).mean(axis=0)), 100 * found[:, 1].mean(axis=0)
+            figures = f"{error[0]:>10.4f}{error[1]:>10.4f}{error[1] / error[0]:>8.3f}{covered[0]:>11.1f}{covered[1]:>8.1f}"
+            print(f"{words:<34}{figures}", flush=True)
+
+    def shared(self, n: int, apart: bool, few: bool, unequal: bool, seed: int) -> np.ndarray:
+        """(2, 2): nMSE (geometric mean of the outputs) and coverage of new labels; own noise and shared."""
+        rng, T = np.random.default_rng(seed), 6
+        W, phase, height = 1.5 * rng.standard_normal((2, T)), rng.uniform(0, 6, T), np.exp(0.7 * rng.standard_normal(T))
+        X, X_test = rng.uniform(-1, 1, (n * T if apart else n, 2)), rng.uniform(-1, 1, (300, 2))
+        level = 0.2 * (np.exp(0.7 * rng.standard_normal(T)) if unequal else np.ones(T))
+        truth, test = (height * np.sin(x @ W + phase) for x in (X, X_test))
+        Y, seen = (f + level * rng.standard_normal(f.shape) for f in (truth, test))
+        if apart:
+            Y[np.arange(T)[None, :] != np.repeat(np.arange(T), n)[:, None]] = np.nan
+        if few:
+            for t in range(T // 2):
+                Y[np.flatnonzero(np.isfinite(Y[:, t]))[8:], t] = np.nan
+        out = []
+        for noise in ("own", "shared"):
+            mean, std = KernelRidge(noise=noise, **self.options.settings).fit(X, Y).predict(X_test, return_std=True)
+            covered = np.mean(np.abs(seen - mean) <= norm.ppf(0.95) * std)
+            out.append([geometric(((mean - test) ** 2).mean(axis=0) / test.var(axis=0)), covered])
+        return np.array(out).T
 
     def speed(self) -> None:
         methods = ["ours", "gp", "gpytorch", "himalaya"]

@@ -38,7 +38,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from lawful.surrogates.geometry import Geometry
 
-__all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path"]
+__all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms"]
 
 PROBES = 12  # random vectors for Fisher's information
 
@@ -118,13 +118,20 @@ def evidence(
 
 
 def noise_path(tasks: list[Labels], geometry: Geometry, log_g: np.ndarray) -> np.ndarray:
-    """f for tasks on the same inputs and all values of the noise, (len(log_g), T), from one set of eigenvectors.
+    """f for tasks on the same inputs and all values of the noise, (len(log_g), T), from one set of eigenvectors."""
+    penalty, quadratic = noise_terms(tasks, geometry.R, log_g)
+    free = tasks[0].free
+    return penalty + 0.5 * free * np.log(np.maximum(quadratic / free, 1e-300))
 
-    With W^1/2 R W^1/2 = U diag(s) U', A^-1 = W^1/2 U (s + g)^-1 U' W^1/2.
+
+def noise_terms(tasks: list[Labels], R: np.ndarray, log_g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What f is made of for tasks on the same inputs and all values of the noise: all but s2, and y' P y + q / g.
+
+    (G, 1) and (G, T). With W^1/2 R W^1/2 = U diag(s) U', A^-1 = W^1/2 U (s + g)^-1 U' W^1/2.
     """
     one = tasks[0]
     root = np.sqrt(one.w)
-    s, U = eigh(root[:, None] * geometry.R * root[None, :], check_finite=False)
+    s, U = eigh(root[:, None] * R * root[None, :], check_finite=False)
     s = np.maximum(s, 0.0)
     code = U.T @ (root[:, None] * np.stack([labels.y for labels in tasks], axis=1))  # (p, T)
     unit = U.T @ root
@@ -132,13 +139,12 @@ def noise_path(tasks: list[Labels], geometry: Geometry, log_g: np.ndarray) -> np
     g = np.exp(log_g)
     inverse = 1 / (s[None, :] + g[:, None])  # (G, p)
     quadratic = inverse @ code**2
-    values = 0.5 * (-np.log(inverse).sum(axis=1) - np.log(one.w).sum() + (one.n - len(s)) * log_g)[:, None]
+    penalty = 0.5 * (-np.log(inverse).sum(axis=1) - np.log(one.w).sum() + (one.n - len(s)) * log_g)[:, None]
     if one.intercept:
         height = inverse @ unit**2
         quadratic = quadratic - (inverse @ (unit[:, None] * code)) ** 2 / height[:, None]
-        values = values + 0.5 * np.log(height)[:, None]
-    s2 = np.maximum((quadratic + within / g[:, None]) / one.free, 1e-300)
-    return values + 0.5 * one.free * np.log(s2)
+        penalty = penalty + 0.5 * np.log(height)[:, None]
+    return penalty, quadratic + within / g[:, None]
 
 
 def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.ndarray, np.ndarray] | None:

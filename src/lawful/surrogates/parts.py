@@ -11,7 +11,7 @@ import numpy as np
 from lawful._array import Array, array_namespace, device_of, like, to_numpy
 from lawful.surrogates.exact import DualFactor, Factor, Solution
 
-__all__ = ["Part", "at", "mixed_means", "mixed_variance", "noise_of", "noise_shares"]
+__all__ = ["Part", "at", "mixed_means", "mixed_variance", "noise_of", "noise_shares", "observed_std"]
 
 CROSS_ENTRIES = 2**24  # largest piece of a cross-kernel matrix held at once
 SMALL = 1e-200  # variances of constant labels are not zero, so that ratios of them exist
@@ -31,11 +31,11 @@ class Part:
     s2: np.ndarray = field(default_factory=lambda: np.ones(0))  # the variance that makes standardised residuals have size 1
     noise: np.ndarray = field(default_factory=lambda: np.ones(0))  # variance of an observation of average weight
 
-    def measure(self, Y: Array) -> None:
+    def measure(self, Y: Array, noise: float | None = None) -> None:
         """Leave-one-out: residuals, and the variance of the Gaussian process that explains their size.
 
         (P y)_i / P_ii has variance s2 / P_ii under the model, so s2 = mean_i (P y)_i^2 / P_ii, to which labels of the same
-        input add what they differ by: their noise is s2 n lambda / w.
+        input add what they differ by: their noise is s2 n lambda / w. Where `noise` is known, so is s2.
         """
         factor, k = self.factor, len(self.tasks)
         self.residuals = factor.loo(Y, self.lam)
@@ -47,6 +47,8 @@ class Part:
             self.spread = (1 / diagonal).mean(axis=0)
             squares = (left**2 * diagonal).sum(axis=0) + factor.within(Y) / (factor.n * self.lam)
             self.s2 = np.maximum(squares / Y.shape[0], SMALL)
+        if noise:
+            self.s2 = noise / (self.lam * Y.shape[0])
         self.noise = self.s2 * self.lam * Y.shape[0]
 
     def variance(self, X: Array, *cross: Array) -> Array:
@@ -63,6 +65,17 @@ def noise_of(parts: list[Part], n_tasks: int) -> np.ndarray:
     for part in parts:
         noise[part.tasks] += np.asarray(part.weight) * part.noise
     return noise
+
+
+def observed_std(X: Array, variance: Array, parts: list[Part], sizes: list[int], tuned: int, shared: bool) -> Array:
+    """(m, T): standard deviation of a new observation, from the variance (m, T) of predictions.
+
+    Residuals are smaller than errors by what was `tuned` on them, so many parameters a task; but what all tasks say of a noise
+    that they share is not lost.
+    """
+    n, noise = np.array(sizes, dtype=float), noise_of(parts, len(sizes))
+    lost = n / np.maximum(n - tuned, 0.5 * n)
+    return array_namespace(X).sqrt(variance * like(lost, X)[None, :] + like(noise if shared else noise * lost, X)[None, :])
 
 
 def noise_shares(parts: list[Part], n_tasks: int) -> np.ndarray:

@@ -18,22 +18,23 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lawful._array import Array, array_namespace, as_given, device_of, is_numpy_namespace, like, to_numpy
+from lawful._array import Array, array_namespace, as_given, is_numpy_namespace, like, to_numpy
 from lawful._checks import check_choice
 from lawful._correlations import shrunk_correlation
 from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
-from lawful.surrogates.exact import LARGE, Factor, Sample, distinct
+from lawful.surrogates.exact import LARGE, Sample, distinct
 from lawful.surrogates.factorise import make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
-from lawful.surrogates.parts import Part, at, mixed_means, mixed_variance, noise_of, noise_shares
+from lawful.surrogates.parts import Part, at, mixed_means, mixed_variance, noise_shares, observed_std
 from lawful.surrogates.samples import require_room
-from lawful.surrogates.scales import informative, is_auto, tuned_kernels, without_unit
+from lawful.surrogates.scales import auto_lam, is_auto, tuned_kernels, without_unit
+from lawful.surrogates.shared_noise import share_noise
 from lawful.surrogates.state import ridge_from_state, ridge_state
-from lawful.surrogates.tuning import best_lam, lam_by_rule
+from lawful.surrogates.tuning import lam_by_rule
 from lawful.tasks import Tasks, check_inputs
 
 __all__ = ["KernelRidge"]
@@ -63,6 +64,8 @@ class KernelRidge(RegressorMixin, Surrogate):
     tune : what chooses length scales, and lambda with them. "evidence": the likelihood of the labels under a Gaussian process,
         whose posterior mean the ridge is (see `evidence` and `averaging`), the better judge where labels are noisy. "loo": the
         leave-one-out error (see `tuning`). A lambda beside a kernel without anything to tune is chosen by leave-one-out.
+    noise : "own" (each task has noise of its own) or "shared": the same variance for all, as of outputs in one unit that one
+        instrument measures (see `shared_noise`). For tune="evidence" and lam="auto".
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
         constants, to which predictions return far from the data (the mean of a cloud of outputs, say).
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
@@ -92,6 +95,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         max_tuning_rows: int | None = None,
         verbose: bool = False,
         tune: str = "evidence",
+        noise: str = "own",
     ) -> None:
         self.kernel = kernel
         self.lam = lam
@@ -101,6 +105,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         self.max_tuning_rows = max_tuning_rows
         self.verbose = verbose
         self.tune = tune
+        self.noise = noise
 
     def set_params(self, **params: Any) -> Self:
         if self.kernel is None and "kernel" not in params and any(key.startswith("kernel__") for key in params):
@@ -110,6 +115,7 @@ class KernelRidge(RegressorMixin, Surrogate):
     # the surrogate protocol
 
     loo = True
+    _noise: float | None = None  # that all tasks share
 
     def fit_tasks(self, tasks: Tasks) -> Self:
         tasks, intercept, self._bases = without_base(self.intercept, tasks)
@@ -137,11 +143,11 @@ class KernelRidge(RegressorMixin, Surrogate):
             else:
                 factor = make_factor(kernel, sample, intercept, lam[0] if alike and lam is not None else None)
             if lam is None:
-                lam = self._auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
+                lam = auto_lam(factor, xp.stack([scaled[t] for t in g], axis=1))
             columns = np.repeat(lam, [self._widths[t] for t in g])
             solution = factor.solve(xp.concat([Z[t] for t in g], axis=1), columns)
             part = Part(g, [float(w) for w in weight], np.asarray(lam), factor, solution)
-            part.measure(xp.stack([y[t] for t in g], axis=1))
+            part.measure(xp.stack([y[t] for t in g], axis=1), self._noise)
             return part
 
         groups = list(self._groups(tasks))
@@ -153,14 +159,21 @@ class KernelRidge(RegressorMixin, Surrogate):
     def _members(self, tasks: Tasks, intercept: bool, samples: list[Sample], scaled: list[Array]) -> list[list[Member]]:
         """For each task its kernels, lambdas (None where leave-one-out will say) and shares."""
         check_choice("KernelRidge", "tune", self.tune, ("evidence", "loo"))
-        kernel, T = self._given_kernels(len(tasks)), len(tasks)
-        given = lam_by_rule(self.lam, [float(to_numpy(w).sum()) for w in tasks.weights])
-        lam = None if self._auto else given
+        check_choice("KernelRidge", "noise", self.noise, ("own", "shared"))
+        self._noise = None
+        kernel = self._given_kernels(len(tasks))
+        lam = None if self._auto else lam_by_rule(self.lam, [float(to_numpy(w).sum()) for w in tasks.weights])
+        shared = self.noise == "shared"
+        if shared and (lam is not None or self.tune != "evidence" or not self._tunes):
+            raise ValueError("KernelRidge(noise='shared') is a choice of evidence; lam='auto' and a kernel to tune would do")
         if self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0]):
             one = None if self.kernel is None else kernel[0]
-            return likely_members(self, intercept, one, tasks.X, samples, scaled, lam)
+            members = likely_members(self, intercept, one, tasks.X, samples, scaled, lam)
+            if shared:
+                members, self._noise = share_noise(members, intercept, tasks, samples, scaled)
+            return members
         kernels = tuned_kernels(self, intercept, kernel, tasks.X, samples, scaled, lam)
-        return [[Member(kernels[t], None if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+        return [[Member(k, None if lam is None else float(lam[t]), 1.0)] for t, k in enumerate(kernels)]
 
     def _groups(self, tasks: Tasks) -> Iterator[tuple[list[int], Kernel, np.ndarray | None, list[float]]]:
         """Tasks on the same rows that share a factorisation, with their kernel, lambdas and shares of the prediction.
@@ -289,11 +302,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         return self._means(X, found), self._std(X, mixed_variance(X, found, self._widths))
 
     def _std(self, X: Array, variance: Array) -> Array:
-        noise = noise_of(self._parts, len(self._widths))
-        sizes = np.array([len(r) for r in self._residuals], dtype=float)
-        tuned = X.shape[1] + 1 if self._tunes else 0  # residuals are smaller than errors by what was fitted to them
-        lost = sizes / np.maximum(sizes - tuned, 0.5 * sizes)
-        return array_namespace(X).sqrt((variance + like(noise, X)[None, :]) * like(lost, X)[None, :])
+        tuned = X.shape[1] + 1 if self._tunes else 0
+        return observed_std(X, variance, self._parts, [len(r) for r in self._residuals], tuned, self._noise is not None)
 
     @available_if(_has_variance)
     def covariance(self, X: Array) -> Array:
@@ -353,16 +363,6 @@ class KernelRidge(RegressorMixin, Surrogate):
         if len(self.kernel) != n_tasks:
             raise ValueError(f"KernelRidge has {len(self.kernel)} kernels for {n_tasks} tasks; give one, or one for each task")
         return [as_kernel(kernel) for kernel in self.kernel]
-
-    def _auto_lam(self, factor: Factor, Y: Array) -> np.ndarray:
-        """By leave-one-out; where that says nothing, the middle of the other tasks or the theorem's rate."""
-        useful = informative(factor.sample, Y, factor.intercept)
-        lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
-        if np.any(useful):
-            at = array_namespace(Y).asarray(np.flatnonzero(useful), device=device_of(Y))
-            lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
-            lam[~useful] = np.median(lam[useful])
-        return lam
 
     # alone, as a scikit-learn regressor
 

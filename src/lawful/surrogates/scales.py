@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from lawful._array import Array, array_namespace, to_numpy
+from lawful._array import Array, array_namespace, device_of, to_numpy
 from lawful._checks import check_choice
 from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Kernel, Stationary
-from lawful.surrogates.exact import Sample
-from lawful.surrogates.tuning import Problem, input_scales, tune_scales
+from lawful.surrogates.exact import Factor, Sample
+from lawful.surrogates.tuning import Problem, best_lam, input_scales, tune_scales
 
 DIGITS = 2.0**-36  # 1e-11: more than labels have
 TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
@@ -104,14 +104,30 @@ def without_unit(y: Array, weights: Array) -> Array:
     What is tuned then does not depend on the units of the outputs, to the last bit: without noise a descent through nearly
     singular matrices would follow the rounding of the labels, which differs from unit to unit.
     """
+    size, unit = units_of(y, weights)
+    return y if size == 0 else array_namespace(y).round(y / size / (unit * DIGITS)) * DIGITS
+
+
+def units_of(y: Array, weights: Array) -> tuple[float, float]:
+    """The size of labels, and the standard deviation in units of it (1 where they are constant)."""
     labels, w = to_numpy(y), to_numpy(weights)
     size = float(np.abs(labels).max())
     if size == 0:
-        return y
+        return 0.0, 1.0
     mean = np.average(labels / size, weights=w)
     spread = float(np.sqrt(np.average((labels / size - mean) ** 2, weights=w)))
-    unit = spread if spread > 1e-14 else 1.0
-    return array_namespace(y).round(y / size / (unit * DIGITS)) * DIGITS
+    return size, spread if spread > 1e-14 else 1.0
+
+
+def auto_lam(factor: Factor, Y: Array) -> np.ndarray:
+    """By leave-one-out; where that says nothing, the middle of the other tasks or the theorem's rate."""
+    useful = informative(factor.sample, Y, factor.intercept)
+    lam = np.full(Y.shape[1], factor.level * factor.n**-0.5)
+    if np.any(useful):
+        at = array_namespace(Y).asarray(np.flatnonzero(useful), device=device_of(Y))
+        lam[useful], _ = best_lam(factor, array_namespace(Y).take(Y, at, axis=1))
+        lam[~useful] = np.median(lam[useful])
+    return lam
 
 
 def gather(samples: list[Sample], y: list[Array], tasks: list[int], lam: np.ndarray | None) -> list[Problem]:

@@ -30,10 +30,11 @@ LEARNED = (
     "_widths",
     "_bases",
     "_correlation",
+    "_noise",
 )
 OF_PART = ("tasks", "weight", "lam", "spread", "s2", "noise")
 OF_FIT = ("n_features_in_", "_single")  # only where `fit(X, y)` was called
-PARAMETERS = ("lam", "intercept", "scales", "max_tuning_rows", "verbose", "tune")
+PARAMETERS = ("lam", "intercept", "scales", "max_tuning_rows", "verbose", "tune", "noise")
 
 
 def ridge_state(ridge: Any) -> dict[str, Any]:
