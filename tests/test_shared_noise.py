@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from lawful import ConstrainedRegressor, KernelRidge, Sphere, kernels, load
-from lawful.surrogates.evidence import Labels
-from lawful.surrogates.shared_noise import GRID, PRIOR, heights, parabola, path
+from lawful.surrogates.evidence import Labels, vertex
+from lawful.surrogates.shared_noise import GRID, PRIOR, heights, path
 
 RNG = np.random.default_rng(0)
 NOISE = 0.2
@@ -114,5 +114,5 @@ def test_what_it_cannot_be_asked_for(settings):
 
 def test_vertices():
     x = np.linspace(-1, 1, 9)
-    assert parabola(x, (x - 0.13) ** 2) == pytest.approx(0.13)
-    assert parabola(x, x) == -1 and parabola(x, 0 * x) == -1
+    assert vertex(x, (x - 0.13) ** 2) == pytest.approx(0.13)
+    assert vertex(x, x) == -1 and vertex(x, 0 * x) == -1

@@ -15,8 +15,9 @@ those of the others, and one with five hundred those that suit it.
 Heavy tails. Gaussian noise has to explain an outlying label by length scales: the evidence rises while the error doubles. So
 leave-one-out residuals, standardised, are compared with Student's t. Where that explains them better, length scales are chosen
 once more with each row's noise divided by the weight (nu + 1) / (nu + e_i^2) that the t distribution gives it; the noise
-itself, and with it lambda, is then chosen for the labels as they are, so that predictions stay means. A jump of the truth looks
-like an outlier too: where leave-one-out residuals, under Student's t, speak clearly for the first choice, it is kept.
+itself, and with it lambda, is then chosen for the labels as they are, so that predictions stay means, by evidence and, as that
+lets outliers pass for signal, by the likelihood of leave-one-out residuals under Student's t. A jump of the truth looks like
+an outlier too: where those residuals speak clearly for the first choice, it is kept.
 
 All rows are used up to `max_rows`; beyond, a subset, and noise and a common factor of the length scales are settled on up to
 `REFINED` rows.
@@ -31,9 +32,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from lawful.kernels import Additive, Gaussian, Matern, Stationary, Trend
-from lawful.surrogates.evidence import Labels, leave_one_out
-from lawful.surrogates.geometry import geometry
-from lawful.surrogates.scoring import Posterior, Prior, cost, without
+from lawful.surrogates.evidence import Labels, evidence, leave_one_out, vertex
+from lawful.surrogates.geometry import Geometry, geometry
+from lawful.surrogates.scoring import Posterior, Prior, cost, noise_prior, without
 
 FAMILIES: tuple[Stationary, ...] = (Gaussian(), Matern(2.5), Matern(1.5), Additive(), Trend())
 TAUS = (1.0, 3.0, 0.3)  # how much the length scales of a task differ
@@ -55,8 +56,10 @@ SAME = 0.02  # of the shortest length scale: members that differ by less are one
 BASINS = 0.3  # a difference between starts, as a share of the shortest length scale, that is none of basins
 TAILS = (2.0, 3.0, 4.0, 6.0, 10.0)  # degrees of freedom of Student's t
 HEAVY = 4.0  # nats by which it must explain residuals better
+AROUND = np.arange(-2.0, 5.1)  # the noise that evidence finds: log g among which residuals have a say too
+ORDINARY = 0.3  # log of the weight that Student's t gives to a row without fault
 FAR_BETTER = 5.0  # times smaller residuals of most rows than with equal length scales are no fit to outliers
-CLEAR = 10.0  # nats by which residuals must speak against the choice that trusts no outlier
+CLEAR = 10.0  # nats, and one for each length scale, by which residuals must speak against the choice that trusts no outlier
 
 
 class Found(NamedTuple):
@@ -165,6 +168,21 @@ class Tuner:
             if w > 0
         ]
 
+    def weighed(self, found: list[Found], labels: Labels) -> list[Found]:
+        """Members of which some rows had little weight, with their noise chosen for the labels as they are.
+
+        It is no less than that of the other rows. Both evidence and how well most rows are predicted from the others decide.
+        """
+        out = []
+        for one in [one for one, w in zip(found, weights_of(found)) if w > 0]:
+            least, (settled,) = float(one.log_g[0]) - ORDINARY, self.settled([one], labels, False)
+            log_g = max(least, float(settled.log_g[0])) + AROUND
+            log_g = log_g[log_g >= least]
+            shape = geometry(one.kernel, labels.X, one.theta)
+            best = vertex(log_g, np.array([doubt(labels, shape, g) for g in log_g]))
+            out.append(one._replace(x=np.append(one.theta, best)))
+        return out
+
     def found(self, kernel: Stationary, tasks: list[Labels], prior: Prior, x: np.ndarray, steps: int) -> Found | None:
         end = self.posterior(kernel, tasks, prior).descend(without(x, prior), steps)
         return None if end is None else Found(kernel, end.x, cost(end, prior, kernel.extra), prior)
@@ -265,8 +283,9 @@ def tune(
             odd = row_weights(many, likeliest(robust))
             if odd is not None:
                 robust = tuner.explore(replace(many, w=many.w * odd), [tuner.plain(likeliest(robust))], priors, seed)
-            robust = tuner.settled(merged(robust), many, False)
-            if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - CLEAR:
+            robust = tuner.weighed(merged(robust), many)
+            # length scales of many inputs can hide an outlier from all other rows, whose residuals then look fine
+            if bulk(many, likeliest(found)) > bulk(many, likeliest(robust)) - (CLEAR + d):
                 found = robust
         if 2 * len(many.y) < len(labels.y):
             found = tuner.settled(found, thinned([labels], REFINED, seed)[0], True)
@@ -346,6 +365,14 @@ def bulk(labels: Labels, one: Found) -> float:
     """How badly most rows are predicted from the others: minus the log likelihood of the residuals under Student's t."""
     found = left_out(labels, one)
     return np.inf if found is None else min(student(found[0], nu)[0] for nu in TAILS)
+
+
+def doubt(labels: Labels, shape: Geometry, log_g: float) -> float:
+    """Minus the log likelihoods of labels under the Gaussian process, and of their residuals under Student's t."""
+    whole, found = evidence(labels, shape, log_g, slope=False), leave_one_out(labels, shape, log_g)
+    if whole is None or found is None:
+        return np.inf
+    return whole.value + noise_prior(log_g) + min(student(found[0], nu)[0] for nu in TAILS)
 
 
 def student(e: np.ndarray, nu: float) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from lawful.surrogates.geometry import Geometry
 
-__all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms"]
+__all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms", "vertex"]
 
 PROBES = 12  # random vectors for Fisher's information
 
@@ -165,6 +165,16 @@ def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.
     s2 = (float(labels.y @ a) + labels.within / float(np.exp(log_g))) / labels.free
     diagonal = np.maximum(P.diagonal(), 1e-300)
     return a / diagonal, np.sqrt(max(s2, 1e-300) / diagonal)
+
+
+def vertex(x: np.ndarray, f: np.ndarray) -> float:
+    """Where f, known on a grid, is least: that of the parabola through the least value and its neighbours."""
+    at = int(np.argmin(f))
+    if not 0 < at < len(x) - 1:
+        return float(x[at])
+    left, mid, right = f[at - 1 : at + 2]
+    bend = left - 2 * mid + right
+    return float(x[at] + (0.5 * (left - right) / bend * (x[at + 1] - x[at]) if bend > 1e-12 else 0.0))
 
 
 def _information(labels: Labels, geometry: Geometry, L: np.ndarray, g: float, v: np.ndarray | None) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from lawful._array import Array, to_numpy
 from lawful.kernels import Kernel
 from lawful.surrogates.averaging import thinned
-from lawful.surrogates.evidence import Labels, noise_terms
+from lawful.surrogates.evidence import Labels, noise_terms, vertex
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.members import ROWS, Member, task_labels
 from lawful.surrogates.scales import informative, units_of
@@ -46,11 +46,11 @@ def share_noise(
     alone = [own_noise(*paths[t, 0], labels[t].free) + shift[t] for t in useful]
     tried = np.append(np.arange(min(alone), max(alone), STEP), max(alone))
     total = sum(heights(*paths[t, 0], labels[t].free, tried - shift[t]).min(axis=0) for t in useful)
-    level = parabola(tried, total)
+    level = vertex(tried, total)
 
     def settled(t: int, k: int, member: Member) -> Member:
         h = heights(*paths[t, k], labels[t].free, np.array([level - shift[t]]))[:, 0]
-        return member._replace(lam=float(np.exp(parabola(GRID, h))) / labels[t].n)
+        return member._replace(lam=float(np.exp(vertex(GRID, h))) / labels[t].n)
 
     shared = {t: [settled(t, k, member) for k, member in enumerate(members[t])] for t in useful}
     typical = float(np.median([ms[0].lam for ms in shared.values()]))
@@ -75,13 +75,3 @@ def heights(penalty: np.ndarray, quadratic: np.ndarray, free: int, log_sigma2: n
     """h (G, len(log_sigma2)), with the prior of g."""
     s2 = log_sigma2[None, :] - GRID[:, None]  # its log
     return (penalty + PRIOR)[:, None] + 0.5 * (free * s2 + quadratic[:, None] * np.exp(-s2))
-
-
-def parabola(x: np.ndarray, f: np.ndarray) -> float:
-    """Where f, known on a grid, is least: the vertex through the least value and its neighbours."""
-    at = int(np.argmin(f))
-    if not 0 < at < len(x) - 1:
-        return float(x[at])
-    left, mid, right = f[at - 1 : at + 2]
-    bend = left - 2 * mid + right
-    return float(x[at] + (0.5 * (left - right) / bend * (x[at + 1] - x[at]) if bend > 1e-12 else 0.0))
