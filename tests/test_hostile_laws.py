@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from tests.pace import spare, within
 
 from lawful import Equations
 from lawful.sets.parser import FUNCTIONS, MAX_DEPTH, MAX_LENGTH
@@ -151,7 +152,7 @@ def read(law):
     finally:
         spent = time.process_time() - start
         gc.enable()
-    assert spent < limit, f"{spent:.2f} s"
+    assert spent < limit * spare(), f"{spent:.2f} s"
     return C
 
 
@@ -212,7 +213,5 @@ def test_what_must_be_refused_is():
     ids=["string", "all strings", "depth", "chain", "constant", "nodes"],
 )
 def test_limits_are_named(law, words, seconds):
-    start = time.process_time()
-    with pytest.raises(ValueError, match=rf"^Equations: .*{words}"):
+    with within(seconds), pytest.raises(ValueError, match=rf"^Equations: .*{words}"):
         Equations(law).fit(np.ones((3, T)))
-    assert time.process_time() - start < seconds

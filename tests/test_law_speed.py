@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from tests.pace import spare
 
 from lawful import Equations, project
 from lawful.decoders import points, seeds
@@ -125,6 +126,6 @@ def test_a_thousand_terms(kind):
         J = system.jacobian("=", c, None)
         H = system.hessian("=", c, None, np.ones((1, 1)))
         spent.append(time.process_time() - start)
-    assert min(spent) <= 0.6
+    assert min(spent) <= 0.6 * spare()
     assert g.shape == (1, 1) and J.shape == (1, 1, 50) and H.shape == (1, 50, 50)
     assert np.isfinite(g).all() and np.isfinite(J).all() and np.isfinite(H).all()

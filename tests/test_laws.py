@@ -14,6 +14,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.pace import spare, within
 
 from lawful import Equations
 from lawful.sets.laws import derivatives
@@ -369,10 +370,8 @@ def test_derivatives_at_kinks_and_borders():
     ],
 )
 def test_constants_that_do_not_exist(text, reason):
-    start = time.process_time()
-    with pytest.raises(ValueError, match=rf"^Equations: .*{reason}"):
+    with within(0.1), pytest.raises(ValueError, match=rf"^Equations: .*{reason}"):
         system(text)
-    assert time.process_time() - start < 0.1
 
 
 # ------------------------------------------------------------------ structure
@@ -438,7 +437,7 @@ def test_a_thousand_terms_compile_at_once():
         S = compile_law([text + " " * attempt], names, T, 0)
         S.values("=", c, None), S.jacobian("=", c, None), S.hessian("=", c, None, nu)
         times.append(time.process_time() - start)
-    assert min(times) < 0.2
+    assert min(times) < 0.2 * spare()
     np.testing.assert_allclose(S.jacobian("=", c, None), differences(lambda z: S.values("=", z, None), c), atol=1e-6)
 
 

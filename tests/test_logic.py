@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from tests.pace import within
 
 from lawful import ConstrainedRegressor, Hinge, KernelRidge, Logic, ZeroOne, kernels
 from lawful.decoders import Assignments, choose, decode
@@ -212,19 +212,16 @@ def test_operators(text, like):
     ids=lambda value: str(value)[:20],
 )
 def test_bad_formulas_are_explained_at_once(formula, message):
-    start = time.perf_counter()
-    with pytest.raises(ValueError, match=message) as caught:
+    with within(0.1), pytest.raises(ValueError, match=message) as caught:
         law_of([formula], ["a", "b", "animal"])
-    assert time.perf_counter() - start < 0.1
     assert str(caught.value).startswith("Logic") and len(str(caught.value)) < 1000
 
 
 def test_long_formulas_are_read_in_linear_time():
     labels = [f"l{t}" for t in range(2000)]
-    start = time.perf_counter()
-    law = law_of([" or ".join(labels), f"at_most(3, {', '.join(labels)})"], labels)
-    assert law.contains(np.eye(2000)[:3]).all() and not law.contains(np.zeros((1, 2000)))[0]
-    assert time.perf_counter() - start < 5
+    with within(5):
+        law = law_of([" or ".join(labels), f"at_most(3, {', '.join(labels)})"], labels)
+        assert law.contains(np.eye(2000)[:3]).all() and not law.contains(np.zeros((1, 2000)))[0]
 
 
 def test_names():
@@ -271,11 +268,9 @@ def test_a_contradiction_among_many_formulas_is_found_soon():
     noise = [f"l{t} -> l{t + 1}" for t in range(99)]
     pigeons = [f"any({', '.join(f'p{i}h{j}' for j in range(4))})" for i in range(5)]
     holes = [f"at_most(1, {', '.join(f'p{i}h{j}' for i in range(5))})" for j in range(4)]
-    start = time.perf_counter()
-    with pytest.raises(ValueError, match="these 9 formulas cannot all hold") as caught:
+    with within(20), pytest.raises(ValueError, match="these 9 formulas cannot all hold") as caught:
         law_of([*noise[:50], *pigeons, *noise[50:], *holes], labels)
     assert "l1 " not in str(caught.value)
-    assert time.perf_counter() - start < 20
 
 
 # ---------------------------------------------------------------------- hierarchies

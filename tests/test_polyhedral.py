@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
+from tests.pace import within
 
 from lawful import (
     Affine,
@@ -143,10 +142,9 @@ def test_a_tube_around_a_box_in_a_singular_metric_does_not_take_long():
     B = rng.standard_normal((2, 2, 4))
     w = rng.standard_normal((2, 4)) * np.array([1.0, 1e10, 1e10, 1e10])
     C = Inflated(Product([(Box(-1e9, 4e9), [1, 2, 3])]), 1e9, norm="euclidean").fit(w)
-    begin = time.process_time()
-    d = decode(QuadraticForm(np.swapaxes(B, 1, 2) @ B, w), C)
+    with within(20):  # compilation included
+        d = decode(QuadraticForm(np.swapaxes(B, 1, 2) @ B, w), C)
     assert (d.status == "ok").all() and C.contains(d.c).all()
-    assert time.process_time() - begin < 20  # compilation included
 
 
 @pytest.mark.parametrize("solid", [False, True])

@@ -1,10 +1,9 @@
 """Relaxed sets: C_delta and l_mu against brute force, their limits, and whole paths of them from one projection."""
 
-import time
-
 import array_api_strict as strict
 import numpy as np
 import pytest
+from tests.pace import within
 
 from lawful import (
     ConstrainedRegressor,
@@ -316,6 +315,6 @@ def test_a_tube_thinner_than_rounding_is_the_set():
 def test_tubes_around_packed_matrices_are_quick():
     rng = np.random.default_rng(0)
     law = Inflated(PositiveSemidefinite(3, packed=True), 0.03).fit(rng.standard_normal((10, 6)))
-    begin = time.process_time()
-    d = project(rng.standard_normal((3, 6)), law, weights=np.exp(2 * rng.standard_normal((3, 6))), certificate=True)
-    assert (d.status == "ok").all() and time.process_time() - begin < 5
+    with within(5):
+        d = project(rng.standard_normal((3, 6)), law, weights=np.exp(2 * rng.standard_normal((3, 6))), certificate=True)
+    assert (d.status == "ok").all()
