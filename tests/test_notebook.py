@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import sklearn
+import sympy
 
 from lawful import (
     Box,
@@ -161,3 +162,14 @@ def test_diagnoses_and_choices_are_shown():
     assert evil not in wrong._repr_html_()
     choice = choose_law(Y, x, candidates={evil: Sphere()}, folds=2)
     assert evil not in choice._repr_html_() and "chosen" in choice._repr_html_() and "no law" in choice._repr_html_()
+
+
+def test_relations_of_sympy_are_typeset_as_those_in_words():
+    a, b = sympy.symbols("y1 y2")
+    for relation, words in (
+        (sympy.Eq(a * b, 3), "y1*y2 = 3"),
+        (sympy.Le(a, 2 * b), "y1 <= 2*y2"),
+        (sympy.Gt(a, b), "y1 > y2"),
+        (a**2 - b, "y1**2 - y2 = 0"),
+    ):
+        assert mathml(words) in Equations([relation])._repr_html_()
