@@ -7,7 +7,8 @@ Places in the code are drawn at random, an equal number from each part, and one 
 place first, so that `a + b`, which has eleven mutants, counts as often as `not a`, which has one). A mutant is killed when one
 of the tests that run its line fails: the quickest of them, and some of every test file. What is run when a module is loaded,
 where no test is, is left to the tests that run what uses it. A mutant that no test runs has survived. Types are no code and are
-left out. All is done in a copy of the tree; each mutant is a process of its own, with a limit on its processor time.
+left out. At a place of each part nothing is changed first: a killing there would be a fault of this script. All is done in a
+copy of the tree; each mutant is a process of its own, with a limit on its processor time.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def _decorated(node: ast.stmt, line: int) -> bool:
 
 
 def failed(tests: list[str], log: Path) -> str | None:
-    """The first test that fails, in a process of its own; "" where none is named (an import, a limit), None if all pass."""
+    """The first test or test file that fails, in a process of its own; "" where none is named (a limit), None if all pass."""
     child = os.fork()
     if not child:
         out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
@@ -235,7 +236,8 @@ def failed(tests: list[str], log: Path) -> str | None:
         return None
     words = (line.partition(" ") for line in log.read_text(encoding="utf-8", errors="replace").splitlines())
     named = [rest.partition(" - ")[0] for word, _, rest in words if word in ("FAILED", "ERROR")]
-    return next((name for name in named if name in tests), "")
+    files = {test.partition("::")[0] for test in tests}
+    return next((name for name in named if name in tests or name in files), "")
 
 
 class Copy:
@@ -243,9 +245,9 @@ class Copy:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="mutants-"))
-        for name in ("src", "tests", "pyproject.toml"):
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, self.folder / name)
+        # all of it: tests read docs, benchmarks and examples
+        away = shutil.ignore_patterns(".*", "_build", "__pycache__", "out", "dist", "reproduction")
+        shutil.copytree(ROOT, self.folder, dirs_exist_ok=True, ignore=away)
         os.chdir(self.folder)
         sys.path[:0] = [str(self.folder / "src"), str(self.folder / "tests")]
         os.environ["PYTHONPATH"] = str(self.folder / "src")
@@ -267,10 +269,11 @@ class Copy:
             self.write(path, before)
             if first is None:
                 return True
-            if first in self.sound or failed([first] if first else tests[:1], self.folder / "log") is None:
-                self.sound.add(first)
+            again = [test for test in tests if first in (test, test.partition("::")[0])] or tests
+            if first in self.sound or failed(again, self.folder / "log") is None:
+                self.sound |= {first} - {""}
                 return False
-            tests = [test for test in tests if test != first] if first else tests[1:]
+            tests = [test for test in tests if test not in again]
         return True
 
 
@@ -285,13 +288,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     parser.add_argument("--data", type=Path, default=ROOT / ".coverage-data", help="the folder that `make coverage` wrote")
+    parser.add_argument("--control", type=int, default=1, help="places of each part at which nothing is changed; must survive")
     parser.add_argument("--least", type=float, default=0.85, help="the share that must be killed")
     options = parser.parse_args()
     known = Known.read(sorted(options.data.glob(".coverage*")), sorted(options.data.glob("*.xml")))
     for module in HEAVY:
         import_module(module)
     work = Copy()
-    killed, total = defaultdict(int), defaultdict(int)
+    killed, total, controls = defaultdict(int), defaultdict(int), defaultdict(int)
     try:
         for part in options.parts:
             draw = random.Random(f"{options.seed} {part}")
@@ -302,11 +306,16 @@ def main() -> int:
             }
             chosen = draw.sample(sorted(found), min(options.sample, len(found)))
             print(f"{part}: {len(chosen)} of {len(found)} places", flush=True)
-            for key in chosen:
+            for key in [*chosen[: options.control], *chosen]:
                 mutant = draw.choice(found[key])
                 before = (ROOT / mutant.path).read_text(encoding="utf-8")
-                after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
                 tests = known.tests(*lines_of(mutant))
+                controls[part] += 1
+                if controls[part] <= options.control:
+                    if not work.survives(mutant.path, before, before + "\n", tests):
+                        raise SystemExit(f"mutants: {mutant.path}:{mutant.line} was killed though nothing was changed there")
+                    continue
+                after = mutate_code(before, get_operator(mutant.operator)(), mutant.occurrence)
                 survived = work.survives(mutant.path, before, after, tests)
                 total[part] += 1
                 killed[part] += not survived
