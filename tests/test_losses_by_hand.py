@@ -424,3 +424,17 @@ def test_singular_forms_are_softened_where_they_are_flat():
     np.testing.assert_allclose(soft.value(np.array([[5.0, -5.0]])), 0.0, atol=1e-12)
     np.testing.assert_allclose(back(np.array([[1.0, 1.0]])), [[0.0, 0.0]], atol=1e-8)
     assert exists.tolist() == [True]
+
+
+def test_only_the_square_loss_asks_for_more_than_scores():
+    """A variance that nobody needs costs n^2 operations for each predicted row."""
+    for loss in (Absolute(), Huber(), Hinge(), Logistic(), Pinball(), ZeroOne()):
+        assert not loss.needs_variance and not loss.regresses_labels
+    for confidence, needed, direct in (
+        ("scores", False, False),
+        ("none", False, True),
+        ("variance", True, True),
+        (0.5, True, True),
+    ):
+        loss = Square(confidence=confidence)
+        assert loss.needs_variance == needed and loss.regresses_labels == direct
