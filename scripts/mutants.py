@@ -18,6 +18,7 @@ import ast
 import difflib
 import os
 import random
+import re
 import resource
 import shutil
 import sys
@@ -64,6 +65,11 @@ class Mutant(NamedTuple):
 Place = tuple[Path, int]
 
 
+def plain(test: str) -> str:
+    """A test's name without the group (`name@group`) that keeps tests together when they are run in parallel."""
+    return re.sub(r"@\w+$", "", test)
+
+
 class Known(NamedTuple):
     """What `make coverage` found: the tests that run a line, and seconds of each test."""
 
@@ -79,12 +85,12 @@ class Known(NamedTuple):
             for measured in found.measured_files():
                 place = Path("src", "lawful", *Path(measured).parts[Path(measured).parts.index("lawful") + 1 :])
                 for line, contexts in found.contexts_by_lineno(measured).items():
-                    lines[place][line] |= {context.rpartition("|")[0] for context in contexts if context.endswith("|run")}
+                    lines[place][line] |= {plain(context[: -len("|run")]) for context in contexts if context.endswith("|run")}
         seconds = {}
         for file in times:
             for case in ElementTree.parse(file).getroot().iter("testcase"):
                 if not len(case):  # neither failed nor skipped
-                    seconds[f"{case.get('classname')}.{case.get('name')}"] = float(case.get("time", 0))
+                    seconds[plain(f"{case.get('classname')}.{case.get('name')}")] = float(case.get("time", 0))
         return cls(lines, seconds)
 
     def time(self, test: str) -> float | None:
