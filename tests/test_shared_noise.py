@@ -105,7 +105,11 @@ def test_fits_in(tmp_path):
     np.testing.assert_allclose(single.predict(X), KernelRidge().fit(X, Y[:, 0]).predict(X), atol=0.02)
 
 
-@pytest.mark.parametrize("settings", [{"tune": "loo"}, {"kernel": kernels.Gaussian(1.0)}, {"lam": 1e-3}, {"noise": "mine"}])
+LACKING = [{"tune": "loo"}, {"lam": 1e-3}, {"noise": "mine"}]
+LACKING += [{"kernel": kernels.Gaussian(1.0)}, {"kernel": [kernels.Gaussian()] * 2}]
+
+
+@pytest.mark.parametrize("settings", LACKING)
 def test_what_it_cannot_be_asked_for(settings):
     X, Y, _ = outputs(10, 2, own_rows=False)
     with pytest.raises(ValueError, match="KernelRidge"):
@@ -116,3 +120,11 @@ def test_vertices():
     x = np.linspace(-1, 1, 9)
     assert vertex(x, (x - 0.13) ** 2) == pytest.approx(0.13)
     assert vertex(x, x) == -1 and vertex(x, 0 * x) == -1
+    singular = np.r_[np.full(3, np.inf), (x[3:] - x[3]) ** 2]
+    assert vertex(x, singular) == x[3] and vertex(x, np.full(9, np.inf)) == -1
+
+
+def test_labels_that_say_nothing():
+    mean, std = KernelRidge(noise="shared").fit([[0.0], [1.0], [2.0]], np.ones((3, 2))).predict([[0.5]], return_std=True)
+    np.testing.assert_allclose(mean, 1.0)
+    assert np.isfinite(std).all()

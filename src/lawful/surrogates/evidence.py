@@ -168,9 +168,9 @@ def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.
 
 
 def vertex(x: np.ndarray, f: np.ndarray) -> float:
-    """Where f, known on a grid, is least: that of the parabola through the least value and its neighbours."""
+    """Where f, known on a grid, is least: that of the parabola through the least value and its neighbours, if it has both."""
     at = int(np.argmin(f))
-    if not 0 < at < len(x) - 1:
+    if not 0 < at < len(x) - 1 or not np.isfinite(f[at - 1 : at + 2]).all():
         return float(x[at])
     left, mid, right = f[at - 1 : at + 2]
     bend = left - 2 * mid + right

@@ -47,7 +47,7 @@ class Part:
             self.spread = (1 / diagonal).mean(axis=0)
             squares = (left**2 * diagonal).sum(axis=0) + factor.within(Y) / (factor.n * self.lam)
             self.s2 = np.maximum(squares / Y.shape[0], SMALL)
-        if noise:
+        if noise is not None:
             self.s2 = noise / (self.lam * Y.shape[0])
         self.noise = self.s2 * self.lam * Y.shape[0]
 

@@ -163,10 +163,10 @@ class KernelRidge(RegressorMixin, Surrogate):
         self._noise = None
         kernel = self._given_kernels(len(tasks))
         lam = None if self._auto else lam_by_rule(self.lam, [float(to_numpy(w).sum()) for w in tasks.weights])
-        shared = self.noise == "shared"
-        if shared and (lam is not None or self.tune != "evidence" or not self._tunes):
-            raise ValueError("KernelRidge(noise='shared') is a choice of evidence; lam='auto' and a kernel to tune would do")
-        if self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0]):
+        shared, likely = self.noise == "shared", self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0])
+        if shared and not (likely and lam is None):
+            raise ValueError("KernelRidge(noise='shared') is a choice of evidence; lam='auto' and one kernel to tune would do")
+        if likely:
             one = None if self.kernel is None else kernel[0]
             members = likely_members(self, intercept, one, tasks.X, samples, scaled, lam)
             if shared:

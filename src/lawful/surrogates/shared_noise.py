@@ -34,11 +34,14 @@ STEP = 0.05  # of log sigma2
 
 def share_noise(
     members: list[list[Member]], intercept: bool, tasks: Tasks, samples: list[Sample], y: list[Array]
-) -> tuple[list[list[Member]], float]:
-    """The members with the lambdas of one noise level, and its variance. `y` are the tasks' labels in units of their own."""
+) -> tuple[list[list[Member]], float | None]:
+    """The members with the lambdas of one noise level, and its variance; None where no label says anything.
+
+    `y` are the tasks' labels in units of their own.
+    """
     useful = [t for t in range(len(y)) if informative(samples[t], y[t][:, None], intercept)[0]]
     if not useful:
-        return members, 0.0
+        return members, None
     inputs = {id(sample): to_numpy(tasks.X)[sample.points] for sample in samples}
     labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
     paths = {(t, k): path(labels[t], m.kernel) for t in useful for k, m in enumerate(members[t])}
