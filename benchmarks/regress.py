@@ -15,8 +15,8 @@ speed        CPU seconds and peak memory at n = 300 ... 10,000, T = 2 and 7, wit
              beside scikit-learn's GP, GPyTorch's exact GP and himalaya where they can be imported.
 
 Figures of several draws are geometric means. FOLDER holds sarcos/ and distillation/. CPU seconds are those of the process
-(BLAS on one thread). `--settings '{"lam": "rate"}'` gives parameters of `KernelRidge`; `--peers FILE` keeps the peers' figures
-in a file and reads them from there, so that only ours are computed again.
+(BLAS on one thread). `--settings '{"kernel": "Gaussian", "scales": "shared"}'` gives parameters of `KernelRidge`;
+`--peers FILE` keeps the peers' figures in a file and reads them from there, so that only ours are computed again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from metrics import with_loss
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from lawful import Affine, Ball, Box, ConstrainedRegressor, Simplex, Sphere, Square
+from lawful import Affine, Ball, Box, ConstrainedRegressor, Simplex, Sphere, Square, kernels
 from lawful.decoders import decode
 from lawful.surrogates import KernelRidge, Portfolio
 
@@ -367,6 +367,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600, help="seconds for a cell of the speed table")
     parser.add_argument("--cell", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if "kernel" in options.settings:
+        options.settings["kernel"] = getattr(kernels, options.settings["kernel"])()
     bench = Bench(options)
     with threadpool_limits(1):
         if options.cell:

@@ -16,7 +16,7 @@ from lawful import ConstrainedRegressor, KernelRidge, Sphere
 from lawful.kernels import Additive, Gaussian, Laplacian, Matern, Trend
 from lawful.surrogates import evidence as module
 from lawful.surrogates import geometry as matrices_module
-from lawful.surrogates.averaging import Tuner, row_weights, tune
+from lawful.surrogates.averaging import SAME, Tuner, alike, row_weights, tune, tune_together
 from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
 from lawful.surrogates.exact import distinct
 from lawful.surrogates.factorise import make_factor, regular_factor
@@ -426,3 +426,14 @@ def test_a_lambda_that_rounding_makes_singular_is_raised_until_it_is_not():
     assert factor.lam == lam[0] and steps == pytest.approx(round(steps))
     again = make_factor(kernel, sample, True, float(lam[0]))
     np.testing.assert_array_equal(factor.L, again.L)
+
+
+def test_shared_kernels_that_only_their_priors_tell_apart_are_one():
+    """Each costs a factorisation of all rows: three priors of one family that end in one place are one member."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    Y = np.c_[np.sin(X).sum(axis=1), np.cos(X).sum(axis=1)]
+    tasks = [Labels(X, np.ones(120), y, 0.0, 120, True) for y in Y.T]
+    found = tune_together((Gaussian(), Matern(2.5)), tasks, None, 120, 0)
+    pairs = [(a, b) for i, a in enumerate(found) for b in found[:i] if a.kernel is b.kernel]
+    assert not any(alike(a, b, SAME) for a, b in pairs) and len(found) < 6

@@ -211,7 +211,7 @@ def test_boosting_alone_takes_gaps_in_arrays():
 
 
 def test_a_law_of_an_input_that_is_missing_is_not_certified():
-    frame = pd.DataFrame(X, columns=["u", "v"])
+    frame = pd.DataFrame(X.copy(), columns=["u", "v"])
     labels = np.c_[X[:, 0] * X[:, 1], X[:, 1]]
     frame.loc[3, "u"] = np.nan
     model = ConstrainedRegressor(Equations("y1 = u * y2"), surrogate="auto", on_failure="nan").fit(frame, labels)

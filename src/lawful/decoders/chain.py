@@ -74,8 +74,9 @@ class Chain(Decoder):
 def _with_ends(table: np.ndarray) -> np.ndarray:
     """The costs of both ends a little higher: where F is flat beyond all corners, a corner will do."""
     least = 8 * np.finfo(table.dtype).eps * np.abs(table).max(axis=1, keepdims=True)
-    table[:, [0, -1]] += least
-    return table
+    higher = table.copy()  # what other libraries hand over may not be written to
+    higher[:, [0, -1]] += least
+    return higher
 
 
 def cheapest_chains(tables: list[np.ndarray]) -> np.ndarray:

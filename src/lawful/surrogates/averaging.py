@@ -302,7 +302,7 @@ def tune_together(
     posterior = tuner.posterior(families[0], few, prior)
     ends = [posterior.descend(x, STEPS) for x in tuner.equal(families[0], few, prior)]
     x = min((end for end in ends if end is not None), key=lambda end: end.value).x
-    return tuner.compare(some, x, ties(prior.d))
+    return merged(tuner.compare(some, x, ties(prior.d)))
 
 
 def thinned(tasks: list[Labels], rows: int, seed: int = 0) -> list[Labels]:

@@ -63,7 +63,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         number, or one per task.
     tune : what chooses length scales, and lambda with them. "evidence": the likelihood of the labels under a Gaussian process,
         whose posterior mean the ridge is (see `evidence` and `averaging`), the better judge where labels are noisy. "loo": the
-        leave-one-out error (see `tuning`). A lambda beside a kernel without anything to tune is chosen by leave-one-out.
+        leave-one-out error (see `tuning`), which hardly tells a tiny lambda from a larger one there. A lambda beside a kernel
+        without anything to tune is chosen by leave-one-out.
     noise : "own" (each task has noise of its own) or "shared": the same variance for all, as of outputs in one unit that one
         instrument measures (see `shared_noise`). For tune="evidence" and lam="auto".
     intercept : whether each regression has an unpenalised constant; the scores alpha(x) then sum to one. Or T numbers: fixed
