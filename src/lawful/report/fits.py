@@ -104,7 +104,7 @@ def _scatter(t: int, name: str, Y: Any, residuals: Any) -> Figure:
         axes.plot(y, predicted, ".", markersize=3)
         ends = [min(y.min(), predicted.min()), max(y.max(), predicted.max())]
         axes.plot(ends, ends, color="0.6", linewidth=1, zorder=0)
-        axes.set_xlabel(f"{name}, observed")
+        axes.set_xlabel(f"{name}, observed", parse_math=False)  # a dollar is a dollar
         axes.set_ylabel("predicted")
         return figure
 

@@ -188,7 +188,7 @@ def numbers(table: Any, columns: list[str], path: Path) -> Any:
             if len(odd):
                 raise Trouble(
                     f"{path}: the column {name!r} holds {str(odd.iloc[0])!r} in row {odd.index[0] + 1}, which is no number; "
-                    "encode such a column, or leave it out with --inputs"
+                    "leave empty what is not known; words are encoded as numbers, or left out of a fit with --inputs"
                 )
             chosen = chosen.copy()
             chosen[name] = found
