@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
@@ -95,12 +95,15 @@ def refuse(command: str, text: str, as_json: bool) -> None:
     """What is wrong, for people and, if asked, for programs."""
     console().print(f"[bold red]lawful {command}:[/] ", end="")
     console().print(text, markup=False)
-    tell_json({"error": text}) if as_json else None
+    with suppress(OSError):  # standard output may be what is full
+        tell_json({"error": text}) if as_json else None
 
 
 def _sentence(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return (
+            f"{error.filename}: {error.strerror}" if error.filename else f"what was to be written cannot be: {error.strerror}"
+        )
     return str(error) or type(error).__name__
 
 
