@@ -8,16 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import lawful
 from commands import call, save_model
 from lawful._files import replacing
 from lawful.cli.tools.tables import choose, pieces
-from lawful.cli.words import Trouble, listed, patterns_of, tell_json
+from lawful.cli.words import Trouble, listed, patterns_of, speaking, tell_json
 from lawful.sets.learned.words import _rounded
 
 LAW = "y1**2 + y2**2 = 1"
@@ -352,7 +354,7 @@ def test_a_full_disk_is_a_sentence(folder, model, words):
             text=True,
         )
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert done.stderr.startswith("lawful predict: what was to be written cannot be: No space left on device")
+    assert done.stderr.strip().startswith("lawful predict: what was to be written cannot be: No space left on device")
 
 
 # ---------------------------------------------------------------------- reproduce
@@ -371,3 +373,13 @@ def test_a_reproduction_that_is_stopped_says_so_to_programs(folder):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143 and "--resume goes on behind them" in json.loads(out)["error"]
     assert "Traceback" not in err
+
+
+def test_a_signal_that_compiled_code_drops_comes_again():
+    """Code that is being compiled drops what a signal raises (numba's cache): reproduce went on to its end, exit code 0."""
+    with pytest.raises(typer.Exit) as ended, speaking("reproduce"):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        time.sleep(30)
+    assert ended.value.exit_code == 143
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

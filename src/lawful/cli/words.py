@@ -41,6 +41,7 @@ __all__ = [
 LISTED = re.compile(r"\s*(?:`([^`]*)`\s*|([^,]*))(?:,|$)")
 PYTHON = "; see decode(X).status"  # a table has a column for it
 WRONG, DOUBTFUL, STOPPED, ENDED = 2, 3, 130, 143
+AGAIN = 1.0  # seconds after which an interrupt that something swallowed is raised once more
 
 
 class Trouble(Exception):
@@ -58,18 +59,30 @@ def speaking(command: str, as_json: bool = False, stopped: str = "stopped; no fi
 
     With --json the sentence also goes to standard output, as {"error": ...}: a program finds one object there, come what may.
 
-    The exception of a signal can strike anywhere, also in compiled code, which may turn it into one of its own: once a signal
-    has come, whatever ends the command ends it with the code of that signal.
+    The exception of a signal can strike anywhere, also in compiled code, which may turn it into one of its own or, while it is
+    being compiled, drop it: once a signal has come, whatever ends the command ends it with the code of that signal, and what is
+    dropped comes again.
     """
     came: list[int] = []
 
     def end(number: int, frame: Any) -> None:
-        came.append(number)
+        if number in (signal.SIGTERM, signal.SIGINT):
+            came.append(number)
+        repeat(AGAIN)
         raise KeyboardInterrupt
 
-    main = threading.current_thread() is threading.main_thread()
-    signals = (signal.SIGTERM, signal.SIGINT) if main else ()
+    def repeat(seconds: float) -> None:
+        if hasattr(signal, "setitimer"):  # not on Windows
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def dropped(lost: Any) -> None:
+        if not (came and isinstance(lost.exc_value, KeyboardInterrupt)):
+            heard(lost)
+
+    main, heard = threading.current_thread() is threading.main_thread(), sys.unraisablehook
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGALRM") if main and hasattr(signal, name)]
     before = {number: signal.signal(number, end) for number in signals}
+    sys.unraisablehook = dropped
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *rest, **more: note(f"{command}: {str(message).removesuffix(PYTHON)}")
@@ -78,6 +91,7 @@ def speaking(command: str, as_json: bool = False, stopped: str = "stopped; no fi
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
     except BaseException as error:
+        repeat(0)
         if came or isinstance(error, KeyboardInterrupt):
             console().print(stopped)
             tell_json({"error": stopped}) if as_json else None
@@ -87,6 +101,8 @@ def speaking(command: str, as_json: bool = False, stopped: str = "stopped; no fi
         refuse(command, _sentence(error), as_json)
         raise typer.Exit(WRONG) from error
     finally:
+        repeat(0)
+        sys.unraisablehook = heard
         for number, handler in before.items():
             signal.signal(number, handler)
 
