@@ -165,6 +165,9 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         F = self.surrogate_.objective(inputs)  # checked inputs: names were for the user
         return self._decoder().orders(F, self.constraint_, bound=False).positions.ravel()
 
+    def _rehearse(self, X: Any) -> None:
+        self.decode(X[:1], bound=False)  # an order may take long
+
     def _chosen(self, tasks: PairTasks) -> tuple[Any, str]:
         """An unfitted surrogate, and why it is that one."""
         choice(self, "pairs", ("auto", "all", "frequent"))
