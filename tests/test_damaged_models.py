@@ -174,6 +174,7 @@ MODELS = {
     "classifier": ConstrainedClassifier(Logic("y2 -> y1")),
     "ridge": RIDGE,
     "centres": NystromRidge(kernels.Gaussian(1.0), lam=1e-3, n_centers=6),
+    "ranker": ConstrainedRanker(None),
 }
 
 
@@ -226,6 +227,33 @@ def test_what_the_example_does_not_need_is_rehearsed(tmp_path, name, key, new):
     path = tmp_path / "n"
     refused(path, archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()]))
     load(path, check=False)  # else it could not have been noticed
+
+
+HUGE = [
+    ("regressor", "n_tasks_"),
+    ("search", "n_tasks_"),
+    ("sets", "n_tasks_"),
+    ("classifier", "n_tasks_"),
+    ("centres", "_widths"),
+    ("ranker", "n_items_"),
+]
+
+
+@pytest.mark.parametrize(("name", "key"), HUGE)
+def test_numbers_that_room_would_be_made_for(tmp_path, name, key):
+    """A few bytes that say that there are so many outputs."""
+    model = clone(MODELS[name]).fit(X, {"classifier": LABELS, "ranker": X @ np.ones((1, 4))}.get(name, Y))
+    model.save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    place = manifest["model"]["fitted"]["constraint_"] if name == "ranker" else manifest["model"]
+    put(place, key, [30_000_000, 1] if key == "_widths" else 30_000_000)
+    data = archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()])
+    tracemalloc.start()
+    refused(tmp_path / "n", data, "fit (it|the model) again|does not fit|knows")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_names_that_are_not_those_of_the_inputs(tmp_path):

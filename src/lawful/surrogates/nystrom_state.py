@@ -61,6 +61,8 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
     check_state(state, "NystromRidge", FORMAT)
     ridge = cls(None if state["given"] is None else kernel_from_state(state["given"]), **state["parameters"])
     ridge.__dict__.update(state["learned"])
+    if sum(ridge._widths) != state["solution"]["coef"].shape[1]:
+        raise ValueError("NystromRidge.from_state: the coefficients are of other tasks than the state names; fit it again")
     ridge.kernel_ = kernel_from_state(state["kernel"])
     ridge.kernels_ = [ridge.kernel_] * len(ridge._widths)
     ordered = state["pivots"], state["left"]
