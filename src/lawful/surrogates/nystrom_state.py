@@ -47,7 +47,7 @@ def nystrom_state(ridge: Any) -> dict[str, Any]:
     names = getattr(ridge, "feature_names_in_", None)
     state["names"] = None if names is None else [str(name) for name in names]
     state["solution"] = {name: np.ascontiguousarray(to_numpy(getattr(ridge._solution, name))) for name in OF_SOLUTION}
-    known = ridge._errors is not None or ridge._residuals is not None or ridge._tasks is not None
+    known = ridge._rms is not None or ridge._residuals is not None or ridge._tasks is not None
     state["errors"] = ridge.errors() if known else None  # else it came from a file of 0.1.0
     cells = ridge._statistics.cells if hasattr(ridge, "_statistics") and ridge.solver_ == "direct" else {}
     state["cells"] = [
@@ -75,7 +75,7 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
         gram, cross = (_sums(where, cell[name]) for name in ("gram", "cross"))
         ridge._statistics.add(tuple(int(t) for t in cell["tasks"]), Cell(gram, cross, cell["own"]))
     ridge._normals, ridge._residuals, ridge._tasks, ridge.held_out_ = None, None, None, state["held_out"]
-    ridge._errors = state.get("errors")
+    ridge._rms = state.get("errors")
     groups = ridge.groups_
     ridge._settle()
     ridge.groups_ = groups
