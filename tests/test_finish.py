@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +30,11 @@ def objective(c, center=None, doubtful=None, value=None):
 def certificate(c, C=CIRCLE, center=None, doubtful=None, value=None, **known):
     c = np.atleast_2d(np.asarray(c, float))
     return finish(objective(c, center, doubtful, value), C.rows(np.arange(len(c))), c, **known)
+
+
+def test_a_certificate_is_not_changed_afterwards():
+    with pytest.raises(FrozenInstanceError):
+        certificate(2 * EAST).code = np.zeros(1, int)
 
 
 def test_codes_from_good_to_bad():

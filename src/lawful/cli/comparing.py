@@ -40,9 +40,10 @@ def compare(
     """
     with speaking("compare", as_json):
         tools.free(output, force, tools.SUFFIXES), tools.free(plot, force, tools.PICTURES)
-        wanted = [name.strip() for name in methods.split(",") if name.strip()]
-        if unknown := [name for name in wanted if name not in tools.RIVALS]:
-            raise Trouble(f"--methods names {', '.join(unknown)}; choose from {', '.join(tools.RIVALS)}")
+        tools.apart(data=data, output=output, plot=plot)
+        wanted = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+        if strange := [name for name in wanted if name not in tools.RIVALS]:
+            raise Trouble(f"--methods names {', '.join(strange)}; choose from {', '.join(tools.RIVALS)}")
         if not wanted:
             raise Trouble(f"--methods is empty; choose from {', '.join(tools.RIVALS)}")
         table = tools.read(data)
@@ -50,6 +51,8 @@ def compare(
         X, Y = tools.learn(table, given, to_predict, data)
         if len(X) < folds:
             raise Trouble(f"{data} has {len(X)} usable rows, too few for {folds} folds; more rows, or fewer --folds, would do")
+        if (Y.max() == Y.min()).all():
+            raise Trouble(f"{data}: {', '.join(Y.columns)} never change, and any method knows that; name an output that does")
         constraint = law_of(law, unknown)
         cases = [(name, bound) for name in wanted for bound in ((False, True) if constraint is not None else (False,))]
         found = []

@@ -13,9 +13,11 @@ from lawful._files import replacing
 from lawful.cli import tools
 from lawful.cli.laws import law_of
 from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, Unknown
-from lawful.cli.words import DOUBTFUL, Trouble, console, speaking, tell, tell_json
+from lawful.cli.words import DOUBTFUL, Trouble, console, listed, speaking, tell, tell_json
 
 __all__ = ["discover", "doctor"]
+
+ODD = ",*?["  # what a name, written as a pattern, would not say
 
 
 def doctor(
@@ -45,6 +47,7 @@ def doctor(
         constraint = law_of(law, unknown)
         if constraint is None:
             raise Trouble("--law is needed, the law to be examined; `lawful discover` looks for one")
+        tools.apart(data=data, report=report)
         X, Y = _read(data, outputs, inputs)
         with console().status(f"examining the law at {len(Y)} rows"):
             found = tools.doctor(X, Y, constraint, alpha=alpha, held_out=not quick, random_state=seed)
@@ -61,12 +64,12 @@ def doctor(
         raise typer.Exit(DOUBTFUL)
 
 
-def _read(data: Path, outputs: str, inputs: str | None) -> tuple[Any, Any]:
-    """X and Y, their rows called by their numbers in the file."""
+def _read(data: Path, outputs: str, inputs: str | None, needed: bool = True) -> tuple[Any, Any]:
+    """X, which is None without inputs, and Y, their rows called by their numbers in the file."""
     table = tools.read(data)
-    X, Y = tools.learn(table, *tools.columns(table, outputs, inputs, data), data)
+    X, Y = tools.learn(table, *tools.columns(table, outputs, inputs, data, needed=needed), data)
     X.index = Y.index = Y.index + 1
-    return X, Y
+    return (X if X.shape[1] else None), Y
 
 
 def _plain(found: Any, data: Path, rows: int) -> dict[str, Any]:
@@ -120,7 +123,7 @@ def discover(
         if output is not None and output.suffix != ".toml":
             raise Trouble(f"--output {output} is for settings; a name that ends in .toml would do")
         tools.free(output, force)
-        X, Y = _read(data, outputs, inputs)
+        X, Y = _read(data, outputs, inputs, needed=not alone)
         functions = [word.strip() for word in terms.split(",") if word.strip()]
         with console().status(f"looking for laws in {len(Y)} rows"):
             found = tools.discover(X, Y, x_dependent=not alone, degree=degree or "auto", noise=noise, terms=functions)
@@ -130,7 +133,7 @@ def discover(
             if not laws:
                 raise Trouble(f"no law was found, and nothing written to {output}; {' '.join(found.remarks)}".rstrip("; "))
             with replacing(output, text=True) as file:
-                file.write(_settings(list(X.columns), list(Y.columns), laws))
+                file.write(_settings([] if X is None else list(X.columns), list(Y.columns), laws))
         if as_json:
             told = {"data": str(data), "rows": len(Y), "laws": found.to_frame().to_dict("records"), "remarks": found.remarks}
             told |= {"constant": found.constant, "output": output and str(output)}
@@ -148,6 +151,6 @@ def discover(
 def _settings(inputs: list[str], outputs: list[str], laws: list[str]) -> str:
     """TOML; its strings are written as those of JSON."""
     lines = "".join(f"    {json.dumps(law, ensure_ascii=False)},\n" for law in laws)
-    names = {"outputs": ",".join(outputs), "inputs": ",".join(inputs)}
-    head = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in names.items())
+    names = {"outputs": listed(outputs, ODD), "inputs": listed(inputs, ODD)}
+    head = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in names.items() if value)
     return f"{head}law = [\n{lines}]\n"

@@ -13,7 +13,7 @@ from lawful._files import replacing
 from lawful.cli import tools
 from lawful.cli.laws import law_of
 from lawful.cli.settings import Config, Force, Inputs, Json, Law, Outputs, Quiet, Unknown
-from lawful.cli.words import Trouble, console, note, show, speaking, tell, tell_json
+from lawful.cli.words import console, note, several, show, speaking, tell, tell_json
 
 __all__ = ["fit", "info"]
 
@@ -50,20 +50,17 @@ def fit(
     """
     with speaking("fit", as_json):
         tools.free(save, force), tools.free(report, force)
-        if save is not None and save == report:
-            raise Trouble(f"--save and --report are both {save}; give each a file of its own")
+        tools.apart(data=data, save=save, report=report)
         table = tools.read(data)
+        if weights is not None:
+            weights = tools.one_column(table.columns, weights, "--weights")
         given, to_predict = tools.columns(table, outputs, inputs, data, weights)
         X, Y = tools.learn(table, given, to_predict, data)
-        weight = (
-            None
-            if weights is None
-            else tools.numbers(table, tools.choose(table.columns, weights, "--weights"), data).loc[X.index].iloc[:, 0]
-        )
+        weight = None if weights is None else tools.numbers(table, [weights], data)[weights].loc[X.index].to_numpy()
         model = tools.estimator(law_of(law, unknown), search, surrogate)
         start = time.perf_counter()
         with console().status(f"learning {len(to_predict)} outputs from {len(X)} rows"):
-            model.fit(X, Y, None if weight is None else weight.to_numpy())
+            model.fit(X, Y, weight)
         summary = tools.summarise(model, X, Y, data, time.perf_counter() - start)
         if save is not None:
             model.save(save)
@@ -72,22 +69,26 @@ def fit(
             with replacing(report, text=True) as file:
                 file.write(tools.page(model, X, Y, summary))
             summary["report"] = str(report)
-        if save is None and report is None:
+        if save is None and report is None and not quiet:
             note("nothing was written; --save model.lawful keeps the model")
         tell_json(summary) if as_json else _say(summary, quiet)
 
 
 def _say(summary: dict[str, Any], quiet: bool) -> None:
     rows = [
-        [one["output"], str(one["observed"]), f"{one['rmse']:.3g}", "-" if one["r2"] is None else f"{one['r2']:.4f}"]
+        [
+            one["output"],
+            str(one["observed"]),
+            "-" if one["rmse"] is None else f"{one['rmse']:.3g}",
+            "-" if one["r2"] is None else f"{one['r2']:.4f}",
+        ]
         for one in summary["outputs"]
     ]
     show("held out, before the law", ["output", "observed", "error (rms)", "R2"], rows, quiet)
     law, seconds = summary["law"], summary["seconds"]
     states = ", ".join(f"{k} {name}" for name, k in law["status"].items())
-    inputs = len(summary["inputs"])
-    tell(f"{summary['rows']} rows, {inputs} input{'s' * (inputs != 1)}, {seconds:.1f} s", quiet)
-    tell(f"law on {law['rows']} training rows: largest violation {law['violation']:.1e} ({states})", quiet)
+    tell(f"{several(summary['rows'], 'row')}, {several(len(summary['inputs']), 'input')}, {seconds:.1f} s", quiet)
+    tell(f"law on {several(law['rows'], 'training row')}: largest violation {law['violation']:.1e} ({states})", quiet)
     for what in ("saved", "report"):
         if what in summary:
             tell(f"{what}: {summary[what]}", quiet)
@@ -107,6 +108,6 @@ def info(
             tell_json(known)
             return
         for name in ("class", "law", "inputs", "outputs", "version", "size"):
-            value = known[name]
-            tell(f"{name + ':':10}{', '.join(map(str, value)) if isinstance(value, list) else value}")
+            value = "-" if known[name] is None else known[name]  # a ranker has items
+            tell(f"{name + ':':12}{', '.join(map(str, value)) if isinstance(value, list) else value}")
         tell(f"{'written by:':12}{', '.join(f'{k} {v}' for k, v in known['written by'].items())}")

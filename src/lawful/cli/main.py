@@ -7,9 +7,10 @@ no file behind.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import lawful
 from lawful.cli.comparing import compare
@@ -19,8 +20,28 @@ from lawful.cli.playing import studio
 from lawful.cli.predicting import predict, project
 from lawful.cli.ranking import rank
 from lawful.cli.reproducing import reproduce
+from lawful.cli.words import tell_json
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+class Commands(TyperGroup):
+    """The commands; with --json what typer itself finds wrong with an option is one object on standard output too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["as_json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if ctx.meta["as_json"] and hasattr(error, "format_message"):
+                tell_json({"error": error.format_message()})
+            raise
+
+
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+)
 for command in (fit, predict, project, rank, compare, doctor, discover, info, reproduce, studio):
     app.command()(command)
 

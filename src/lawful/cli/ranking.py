@@ -10,7 +10,7 @@ import typer
 from lawful import estimators
 from lawful.cli import tools
 from lawful.cli.predicting import Output
-from lawful.cli.settings import Config, Force, Inputs, Json, Quiet
+from lawful.cli.settings import Config, Force, Given, Json, Quiet
 from lawful.cli.words import Trouble, console, speaking, tell, tell_json
 
 __all__ = ["rank"]
@@ -19,7 +19,7 @@ __all__ = ["rank"]
 def rank(
     data: Annotated[Path, typer.Argument(help="Ratings: a row for each query, a column for each item, empty where unrated.")],
     items: Annotated[str, typer.Option(help="The columns that are items, names or patterns.")] = "*",
-    inputs: Inputs = None,
+    inputs: Given = None,
     model: Annotated[
         Path | None, typer.Option(help="Rank with a saved ranker instead of learning one.", show_default=False)
     ] = None,
@@ -40,6 +40,7 @@ def rank(
     """
     with speaking("rank", as_json):
         tools.free(output, force, tools.SUFFIXES), tools.free(save, force)
+        tools.apart(data=data, model=model, save=save, output=output)
         table = tools.read(data)
         ranker = None if model is None else tools.load(model)
         if ranker is not None and not hasattr(ranker, "n_items_"):
@@ -50,7 +51,7 @@ def rank(
                 ranker = estimators.ConstrainedRanker().fit(X, R)
         if save is not None:
             ranker.save(save)
-        out = tools.orders(ranker, X, R, top or ranker.n_items_, unrated)
+        out = tools.orders(ranker, X, R, min(top or ranker.n_items_, ranker.n_items_), unrated)
         if not as_json or output is not None:
             with tools.writing(output) as writer:
                 writer.write(out)

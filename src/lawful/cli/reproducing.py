@@ -11,7 +11,7 @@ from rich.console import Console
 
 from lawful import experiments  # a list of names until something is run
 from lawful.cli.settings import Json
-from lawful.cli.words import tell_json
+from lawful.cli.words import Trouble, speaking, tell, tell_json
 
 Which = StrEnum("Which", [*experiments.NAMES, "all"])  # type: ignore[misc]
 TRIALS, QUICK_TRIALS = 10, 2
@@ -42,16 +42,11 @@ def reproduce(
     chosen = {name: e for name, e in experiments.EXPERIMENTS.items() if experiment in (name, "all")}
     n_jobs = n_jobs or experiments.cores()
     options = experiments.Options(quick=quick, trials=trials or (QUICK_TRIALS if quick else TRIALS), seed=seed, data=data)
-    try:
-        page = experiments.reproduce(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
-    except (experiments.StoreError, OSError, ImportError) as error:
-        Console(stderr=True).print(f"[bold red]lawful reproduce:[/] {error}", highlight=False, soft_wrap=True)
-        tell_json({"error": str(error)}) if as_json else None
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; finished rows are kept, and the same command with --resume goes on behind them")
-        raise typer.Exit(130) from None
-    if as_json:
-        tell_json({"report": str(page)})
-    else:
-        console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    with speaking(
+        "reproduce", as_json, "stopped; finished rows are kept, and the same command with --resume goes on behind them"
+    ):
+        try:
+            page = experiments.reproduce(chosen, options, out, n_jobs=n_jobs, resume=resume, console=console)
+        except experiments.StoreError as error:
+            raise Trouble(str(error)) from error
+        tell_json({"report": str(page)}) if as_json else tell(f"report: {page}")

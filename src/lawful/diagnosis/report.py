@@ -154,7 +154,8 @@ class Diagnosis:
             grid = np.linspace(-end, end, 201)
             ax.hist(np.clip(z, -end, end), bins=31, range=(-end, end), density=True, color="#0072B2", alpha=0.7)
             ax.plot(grid, np.exp(-0.5 * grid**2) / np.sqrt(2 * np.pi), color="#D55E00", label="noise alone")
-            ax.set(title=name if len(name) < 30 else name[:27] + "...", yticks=[], xlabel="residual / noise")
+            ax.set_title(name if len(name) < 30 else name[:27] + "...", parse_math=False)  # a dollar is a dollar
+            ax.set(yticks=[], xlabel="residual / noise")
             ax.spines[["top", "right", "left"]].set_visible(False)
         if shown:
             figure.legend(*ax.get_legend_handles_labels(), loc="outside upper right", frameon=False)

@@ -25,7 +25,9 @@ def summarise(model: Any, X: Any, Y: Any, data: Any, seconds: float) -> dict[str
         known = Y[name].to_numpy()[~np.isnan(Y[name].to_numpy())]
         r, spread = to_numpy(residuals), float(known.std())
         rmse = float(np.sqrt(np.mean(r**2)))
-        found.append({"output": name, "observed": len(known), "rmse": rmse, "r2": 1 - (rmse / spread) ** 2 if spread else None})
+        r2 = 1 - (rmse / spread) ** 2 if spread > 1e-12 * np.abs(known).max() else None  # of what does not vary there is none
+        alone = len(known) == 1  # no row is predicted from no others
+        found.append({"output": name, "observed": len(known), "rmse": None if alone else rmse, "r2": r2})
     rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), CHECKED)).astype(int)]
     d = inner.decode(rows)
     law = {"rows": len(rows), "violation": float(np.nanmax(to_numpy(d.residual), initial=0.0)), "status": _count(d.status)}
@@ -51,7 +53,12 @@ def page(model: Any, X: Any, Y: Any, summary: dict[str, Any]) -> str:
     errors = Table(
         ["output", "observed", "error (rms)", "R2"],
         [
-            [o["output"], str(o["observed"]), f"{o['rmse']:.3g}", "-" if o["r2"] is None else f"{o['r2']:.4f}"]
+            [
+                o["output"],
+                str(o["observed"]),
+                "-" if o["rmse"] is None else f"{o['rmse']:.3g}",
+                "-" if o["r2"] is None else f"{o['r2']:.4f}",
+            ]
             for o in summary["outputs"]
         ],
         caption="Each row predicted from the others, before the law.",
@@ -97,7 +104,7 @@ def _scatter(t: int, name: str, Y: Any, residuals: Any) -> Figure:
         axes.plot(y, predicted, ".", markersize=3)
         ends = [min(y.min(), predicted.min()), max(y.max(), predicted.max())]
         axes.plot(ends, ends, color="0.6", linewidth=1, zorder=0)
-        axes.set_xlabel(f"{name}, observed")
+        axes.set_xlabel(f"{name}, observed", parse_math=False)  # a dollar is a dollar
         axes.set_ylabel("predicted")
         return figure
 

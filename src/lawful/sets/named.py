@@ -14,9 +14,11 @@ import ast
 import inspect
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from lawful import sets
+from lawful.sets.parser import FUNCTIONS
 
 __all__ = ["NAMED", "is_named", "law_in_words"]
 
@@ -49,6 +51,14 @@ def law_in_words(words: Sequence[str], unknown: Any = None) -> Any:
         return _called(named[0])
     if named:
         raise ValueError(f"{named[0]} stands alone; equations and a named set together are for Python (Intersection)")
+    for one in given:
+        match = CALL.fullmatch(one)
+        close = match and get_close_matches(match[1].lower(), map(str.lower, NAMED), n=1, cutoff=0.75)
+        if (
+            match and close and match[1] not in FUNCTIONS
+        ):  # no equation: it has nothing but a name, or calls what is no function
+            name = next(name for name in NAMED if name.lower() == close[0])
+            raise ValueError(f"{one} is neither an equation nor a set; did you mean {name}?")
     return sets.Equations(given, unknown=unknown) if given else None
 
 

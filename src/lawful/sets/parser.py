@@ -146,6 +146,10 @@ class _Reader:
             self.refuse("uses '^'; write powers with '**'")
         if rest[0] == "`":
             self.refuse("has a backtick that is not closed; names with odd characters stand between two of them")
+        if rest[0] in "'\"":
+            self.refuse("contains a quote; names with odd characters stand between backticks")
+        if rest[0] == ";":
+            self.refuse("contains ';'; give every equation by itself: a list of them, or --law for each")
         if rest[:2] == "!=":
             self.refuse("uses a comparison that is not understood; use =, <= or >=")
         self.refuse(f"contains {rest[0]!r}, which is not allowed; use numbers, names, + - * / **, {', '.join(FUNCTIONS)}")
@@ -180,7 +184,7 @@ class _Reader:
             return Sum(CONSTANTS[name])
         known = sorted(map(str, self.names))
         close = get_close_matches(name[:100], known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
+        hint = f"; did you mean {close[0]!r}{'' if close[0].isidentifier() else ', between backticks'}?" if close else "."
         shown = ", ".join(known[:50]) + (", ..." if len(known) > 50 else "")
         raise ValueError(f"Equations: unknown name {name[:100]!r} in {_short(self.text)}{hint} Known names: {shown}")
 

@@ -80,6 +80,8 @@ class Factor:
     (True, True)
     """
 
+    level: float  # mean of k(x_i, x_i): the scale of lambda
+
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         xp = array_namespace(sample.weights)
         self.kernel, self.sample, self.intercept = kernel, sample, intercept
@@ -88,7 +90,6 @@ class Factor:
         self.p = int(self.w.shape[0])
         self.root = xp.sqrt(self.w)  # the diagonal of D
         self.omega = self.w / self.n if intercept else xp.zeros_like(self.w)
-        self.level = 1.0  # mean of k(x_i, x_i): the scale of lambda
 
     def _level(self, mean: float) -> float:
         """The mean of k(x_i, x_i), or 1 where the kernel is zero: lambda then has no scale, and nothing is learned."""

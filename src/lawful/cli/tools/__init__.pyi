@@ -4,7 +4,7 @@ from lawful.cli.tools.fits import columns, estimator, learn
 from lawful.cli.tools.ordering import orders, ratings
 from lawful.cli.tools.rivals import RIVALS, draw, judge
 from lawful.cli.tools.streams import certificate, numbers_of, stream
-from lawful.cli.tools.tables import PICTURES, SUFFIXES, choose, free, numbers, pandas, pieces, read, writing
+from lawful.cli.tools.tables import PICTURES, SUFFIXES, apart, choose, free, numbers, one_column, pandas, pieces, read, writing
 from lawful.diagnosis import choose_law, doctor
 from lawful.report.fits import page, summarise
 from lawful.saving.models import describe, load
@@ -14,6 +14,7 @@ __all__ = [
     "PICTURES",
     "RIVALS",
     "SUFFIXES",
+    "apart",
     "certificate",
     "choose",
     "choose_law",
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "numbers",
     "numbers_of",
+    "one_column",
     "orders",
     "page",
     "pandas",

@@ -7,21 +7,24 @@ from typing import Any
 
 from lawful import estimators
 from lawful.cli.tools.tables import choose, complete, numbers
-from lawful.cli.words import Trouble
+from lawful.cli.words import Trouble, patterns_of
 
 __all__ = ["columns", "estimator", "learn"]
 
 
 def columns(
-    table: Any, outputs: str, inputs: str | None, path: Path, weights: str | None = None
+    table: Any, outputs: str, inputs: str | None, path: Path, weights: str | None = None, needed: bool = True
 ) -> tuple[list[str], list[str]]:
-    """The names of inputs and outputs of a table."""
-    if not outputs.strip():
-        raise Trouble('--outputs is empty; name the columns to predict: --outputs "y*"')
+    """The names of inputs, if they are `needed` at least one, and of outputs of a table."""
     to_predict = choose(table.columns, outputs, "--outputs")
-    rest = [name for name in table.columns if name not in to_predict and name != weights]
+    if not to_predict:
+        raise Trouble('--outputs is empty; name the columns to predict: --outputs "y*"')
+    taken = dict.fromkeys(to_predict, "an output") | ({weights: "the weights"} if weights is not None else {})
+    for name in (name for name, _ in patterns_of(inputs or "") if name in taken):
+        raise Trouble(f"--inputs names {name!r}, which is {taken[name]}; a column is one or the other")
+    rest = [name for name in table.columns if name not in taken]
     given = rest if inputs is None else choose(rest, inputs, "--inputs")
-    if not given:
+    if needed and not given:
         raise Trouble(f"{path} has no column left to predict from; the outputs are {', '.join(to_predict)}")
     return given, to_predict
 

@@ -20,7 +20,7 @@ def ratings(table: Any, path: Path, items: str, inputs: str | None, ranker: Any)
     else:
         given = list(getattr(ranker, "feature_names_in_", []))
         rated = list(ranker.item_names_ or choose(table.columns, items, "--items"))
-        table = table.assign(**{name: np.nan for name in rated if name not in table.columns})
+        table = table.reindex(columns=[*table.columns, *(name for name in rated if name not in table.columns)])
     if len(rated) < 2:
         raise Trouble(f"{path} has {len(rated)} items, and two are needed to order them; name them with --items")
     X = numbers(table, given, path) if given else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,13 +22,17 @@ import numpy as np
 
 from lawful._files import replacing
 from lawful.cli.tools.dialects import dialect
-from lawful.cli.words import Trouble, note
+from lawful.cli.words import Trouble, note, patterns_of
 
-__all__ = ["PICTURES", "SUFFIXES", "Writer", "choose", "free", "numbers", "pieces", "read", "writing"]
+__all__ = ["PICTURES", "SUFFIXES", "Writer", "apart", "choose", "free", "numbers", "one_column", "pieces", "read", "writing"]
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 PICTURES = (".png", ".svg", ".pdf")
 ROWS = 20_000  # of a piece
+GAPS = (  # what pandas documents as such, and takes for one by itself only where it may do so in all columns
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL"),
+    *("NaN", "None", "n/a", "nan", "null"),
+)
 
 
 def pandas() -> Any:
@@ -63,11 +67,14 @@ def read(path: Path) -> Any:
     return found[0] if len(found) == 1 else pandas().concat(found, ignore_index=True)
 
 
-def pieces(path: Path, rows: int = ROWS) -> Iterator[Any]:
-    """The table, some rows at a time; at least one piece, which may be empty."""
+def pieces(path: Path, rows: int = ROWS, text: Callable[[list[str]], list[str]] | None = None) -> Iterator[Any]:
+    """The table, some rows at a time; at least one piece, which may be empty.
+
+    `text` says which of the columns of a CSV are taken letter by letter: 007 is no 7 there, and NA no gap.
+    """
     suffix, pd = kind(path), pandas()
     if not path.is_file():
-        raise Trouble(f"there is no file {path}")
+        raise Trouble(f"{path} is a folder; name a file" if path.is_dir() else f"there is no file {path}")
     if suffix == ".parquet":
         yield from _batches(path, rows)
     elif suffix == ".npz":
@@ -78,6 +85,12 @@ def pieces(path: Path, rows: int = ROWS) -> Iterator[Any]:
         if int(pd.__version__.split(".")[0]) < 3:  # since 3 the default
             options["float_precision"] = "round_trip"
         try:
+            if text is not None:
+                header = pd.read_csv(path, nrows=0, **options).columns
+                letters = set(text([str(name).strip() for name in header]))
+                rest = [name for name in header if str(name).strip() not in letters]
+                options |= {"dtype": dict.fromkeys(header.drop(rest), str)}
+                options |= {"na_values": dict.fromkeys(rest, GAPS), "keep_default_na": False}
             with pd.read_csv(path, chunksize=min(rows, 2**31), **options) as reader:
                 start = 0
                 for piece in reader:
@@ -141,12 +154,24 @@ def _from_npz(path: Path, pd: Any) -> Any:
 
 def choose(names: Iterable[str], patterns: str, what: str) -> list[str]:
     """The columns that match names or patterns, separated by commas, in the order of the table."""
-    names = list(names)
-    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
-    for pattern in wanted:
-        if not any(name == pattern or fnmatchcase(name, pattern) for name in names):
-            raise Trouble(f"no column matches {pattern!r}, which {what} names; the columns are {', '.join(names)}")
-    return [name for name in names if any(name == pattern or fnmatchcase(name, pattern) for pattern in wanted)]
+    names, found = list(names), set()
+    for pattern, plain in patterns_of(patterns):
+        matching = {name for name in names if name == pattern or (not plain and fnmatchcase(name, pattern))}
+        if not matching:
+            raise Trouble(
+                f"no column matches {pattern!r}, which {what} names; the columns are {', '.join(names)}"
+                + ("; a name with a comma stands between backticks" if any("," in name for name in names) else "")
+            )
+        found |= matching
+    return [name for name in names if name in found]
+
+
+def one_column(names: Iterable[str], pattern: str, what: str) -> str:
+    """The column that a name or a pattern means."""
+    found = choose(names, pattern, what)
+    if len(found) != 1:
+        raise Trouble(f"{what} {pattern} means {', '.join(found) or 'no column'}; name one column")
+    return found[0]
 
 
 def numbers(table: Any, columns: list[str], path: Path) -> Any:
@@ -163,9 +188,10 @@ def numbers(table: Any, columns: list[str], path: Path) -> Any:
             if len(odd):
                 raise Trouble(
                     f"{path}: the column {name!r} holds {str(odd.iloc[0])!r} in row {odd.index[0] + 1}, which is no number; "
-                    "encode such a column, or leave it out with --inputs"
+                    "leave empty what is not known; words are encoded as numbers, or left out of a fit with --inputs"
                 )
-            chosen = chosen.assign(**{name: found})
+            chosen = chosen.copy()
+            chosen[name] = found
     chosen = chosen.astype(float)
     rows, places = np.nonzero(np.isinf(chosen.to_numpy()))
     if len(rows):
@@ -174,6 +200,17 @@ def numbers(table: Any, columns: list[str], path: Path) -> Any:
             f"{chosen.index[rows[0]] + 1}; a value that is not known is left empty"
         )
     return chosen
+
+
+def apart(**paths: Path | None) -> None:
+    """Files that are written or must not be: no two of them are one."""
+    seen: dict[str, str] = {}
+    for what, path in ((what, path) for what, path in paths.items() if path is not None):
+        name = "the data" if what == "data" else f"--{what}"
+        place = os.path.realpath(path)
+        if place in seen:
+            raise Trouble(f"{seen[place]} and {name} are both {path}; give each a file of its own")
+        seen[place] = name
 
 
 def complete(table: Any, columns: list[str], path: Path) -> Any:
@@ -196,6 +233,8 @@ def free(path: Path | None, force: bool, endings: tuple[str, ...] = ()) -> Path 
     folder = path.absolute().parent
     if path.is_dir():
         raise Trouble(f"{path} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise Trouble(f"{path} is no ordinary file, and is not replaced; name one that is")
     if path.exists() and not force:
         raise Trouble(f"{path} exists already; --force replaces it, or choose another name")
     if not folder.is_dir():
@@ -227,7 +266,13 @@ class Writer:
 
             found = pa.Table.from_pandas(piece, preserve_index=False)
             self.stream = self.stream or pq.ParquetWriter(self.file, found.schema)
-            self.stream.write_table(found.cast(self.stream.schema))
+            try:
+                self.stream.write_table(found.cast(self.stream.schema))
+            except pa.ArrowInvalid as error:
+                raise Trouble(
+                    f"a column is of one kind in the first {self.rows} rows and of another behind them ({error}); "
+                    "more --rows at a time, or a .csv, would do"
+                ) from error
         self.rows += len(piece)
 
     def close(self) -> None:
@@ -236,7 +281,11 @@ class Writer:
         elif self.suffix == ".npz":
             table = pandas().concat(self.kept, ignore_index=True)
             texts = {name for name in table.columns if table[name].dtype.kind not in "biuf"}
-            np.savez(self.file, **{n: table[n].to_numpy(dtype=str if n in texts else None) for n in table.columns})
+            with zipfile.ZipFile(self.file, "w") as archive:  # numpy.savez has arguments of its own, which are names here
+                for name in table.columns:
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        values = table[name].to_numpy(dtype=str if name in texts else None)
+                        np.lib.format.write_array(member, values, allow_pickle=False)
 
 
 @contextmanager
@@ -248,5 +297,10 @@ def writing(path: Path | None) -> Iterator[Writer]:
     suffix = kind(path)
     with replacing(path, text=suffix == ".csv") as file:
         writer = Writer(file, suffix)
-        yield writer
+        try:
+            yield writer
+        except BaseException:
+            if suffix == ".parquet" and writer.stream is not None:
+                writer.stream.close()  # before its file, which nobody keeps, is closed
+            raise
         writer.close()

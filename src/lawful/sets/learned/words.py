@@ -144,7 +144,11 @@ def _rounded(x: float, error: float) -> float:
     """x to the digits that matter: the last one is worth no more than `error`."""
     if error <= 0 or not np.isfinite(error):
         return float(f"{x:.15g}")
-    return float(np.round(x, int(np.clip(-np.floor(np.log10(error)), -15, 17))))
+    decimals = int(-np.floor(np.log10(error)))
+    if decimals > 17:  # a unit in which all numbers are tiny
+        digits = int(np.floor(np.log10(abs(x)))) + decimals if x else 0
+        return float(f"{x:.{min(max(digits, 0), 16)}e}")
+    return float(np.round(x, max(decimals, -15)))
 
 
 def _simplest(x: float, within: float) -> float:
