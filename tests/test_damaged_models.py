@@ -13,9 +13,24 @@ import tracemalloc
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from lawful import ConstrainedRanker, ConstrainedRegressor, Equations, KernelRidge, ModelFileError, kernels, load
+from lawful import (
+    ConformalRegressor,
+    ConstrainedClassifier,
+    ConstrainedRanker,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    KernelRidge,
+    Logic,
+    ModelFileError,
+    NystromRidge,
+    kernels,
+    load,
+)
 from lawful.saving import describe
 
 rng = np.random.default_rng(int(os.environ.get("LAWFUL_DAMAGE", "1")))  # other damage: LAWFUL_DAMAGE=2
@@ -147,6 +162,139 @@ def test_wrong_fields(whole, tmp_path):
     assert peak < 200 * len(data), "bounded by the size of the file"
     # all changes of all fields, one by one: 16 % are of fields that nothing needs, 66 of 400 drawn, give or take 8
     assert harmless < FIELDS / 4, "fields that nothing needs"
+
+
+LABELS = np.c_[X > 0, X > 1].astype(int)
+RIDGE = KernelRidge(kernels.Gaussian(1.0), lam=1e-3)
+CIRCLE = ConstrainedRegressor(Equations("y1**2 + y2**2 = 1"), surrogate=RIDGE)
+MODELS = {
+    "regressor": CIRCLE,
+    "search": ConstrainedRegressorCV(Equations("y1**2 + y2**2 = 1"), kernels=[1.0], lams=[1e-2], cv=2),
+    "sets": ConformalRegressor(CIRCLE, 0.4, random_state=0),
+    "classifier": ConstrainedClassifier(Logic("y2 -> y1")),
+    "ridge": RIDGE,
+    "centres": NystromRidge(kernels.Gaussian(1.0), lam=1e-3, n_centers=6),
+    "ranker": ConstrainedRanker(None),
+}
+
+
+def put(value, key, new):
+    """Another value under the last place of that name, however deep, or none; states keep theirs in lists of pairs."""
+    found = []
+    for path in places(value):
+        place = value
+        for step in path:
+            place = place[step]
+        if isinstance(place, dict) and key in place:
+            found.append((place, key))
+        elif isinstance(place, list) and len(place) == 2 and place[0] == key:
+            found.append((place, 1))
+    place, at = found[-1]
+    if new is not None:
+        place[at] = new
+    elif at == 1:
+        place[0] = "odd"
+    else:
+        del place[at]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "new"),
+    [
+        ("regressor", "output_names_", None),
+        ("regressor", "output_names_", 3),
+        ("regressor", "n_features_in_", 7),
+        ("regressor", "mean_map", None),
+        ("regressor", "L", {"$": "array", "number": 0}),
+        ("search", "output_names_", None),
+        ("sets", "scores_", []),
+        ("sets", "errors_", [[1.0]]),
+        ("classifier", "loss_", "odd"),
+        ("classifier", "thresholds_", "odd"),
+        ("classifier", "output_names_", None),
+        ("ridge", "n_features_in_", 7),
+        ("ridge", "s2", "odd"),
+        ("centres", "own", {"$": "array", "number": 0}),
+    ],
+)
+def test_what_the_example_does_not_need_is_rehearsed(tmp_path, name, key, new):
+    """The example is predicted as it was, and something else that a user will ask for would fail."""
+    model = clone(MODELS[name]).fit(X, LABELS if name == "classifier" else Y)
+    model.save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    put(manifest["model"], key, new)
+    path = tmp_path / "n"
+    refused(path, archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()]))
+    load(path, check=False)  # else it could not have been noticed
+
+
+HUGE = [
+    ("regressor", "n_tasks_"),
+    ("search", "n_tasks_"),
+    ("sets", "n_tasks_"),
+    ("classifier", "n_tasks_"),
+    ("centres", "_widths"),
+    ("ranker", "n_items_"),
+]
+
+
+@pytest.mark.parametrize(("name", "key"), HUGE)
+def test_numbers_that_room_would_be_made_for(tmp_path, name, key):
+    """A few bytes that say that there are so many outputs."""
+    model = clone(MODELS[name]).fit(X, {"classifier": LABELS, "ranker": X @ np.ones((1, 4))}.get(name, Y))
+    model.save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    place = manifest["model"]["fitted"]["constraint_"] if name == "ranker" else manifest["model"]
+    put(place, key, [30_000_000, 1] if key == "_widths" else 30_000_000)
+    data = archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()])
+    tracemalloc.start()
+    refused(tmp_path / "n", data, "fit (it|the model) again|does not fit|knows")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_names_that_are_not_those_of_the_inputs(tmp_path):
+    clone(RIDGE).fit(pd.DataFrame(X, columns=["angle"]), Y).save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    put(manifest["model"], "names", ["angle", "more"])
+    refused(tmp_path / "n", archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()]), "other names")
+
+
+def test_errors_do_not_repeat_a_whole_file(whole, tmp_path):
+    inside = opened(whole[1])
+    manifest = json.loads(inside.pop("manifest.json"))
+    manifest["model"]["fitted"]["constraint_"] = {"$": "a" * 100_000}
+    error = refused(
+        tmp_path / "m", archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()]), "unknown kind"
+    )
+    assert len(str(error)) < 1000
+
+
+@pytest.mark.parametrize("kind", [">f8", "g"])
+def test_numbers_of_other_machines(tmp_path, kind):
+    """Compiled code knows the numbers of this machine: bytes in another order are put in order, long doubles are refused."""
+    model = ConstrainedRegressor(Equations(["y1**3 = y1", "y2**2 = 1"]), surrogate=RIDGE).fit(X, Y)
+    model.save(tmp_path / "m")
+    inside = opened((tmp_path / "m").read_bytes())
+    manifest = json.loads(inside.pop("manifest.json"))
+    for name, data in inside.items():
+        numbers = np.load(io.BytesIO(data))
+        buffer = io.BytesIO()
+        np.save(buffer, numbers.astype(kind) if numbers.dtype == float else numbers)
+        inside[name] = buffer.getvalue()
+        manifest["arrays"][name[len("arrays/") : -len(".npy")]] = {
+            "sha256": hashlib.sha256(inside[name]).hexdigest(),
+            "bytes": len(inside[name]),
+        }
+    data = archive([("manifest.json", json.dumps(manifest).encode()), *inside.items()])
+    if kind == "g" and np.dtype("g").itemsize > 8:
+        refused(tmp_path / "n", data, "is no array of numbers")
+    else:
+        np.testing.assert_array_equal(loads(tmp_path / "n", data).predict(X), model.predict(X))
 
 
 def test_files_that_were_never_models(whole, tmp_path):

@@ -17,6 +17,7 @@ import pytest
 import sympy
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 
 import lawful
 from contracts.test_sets import SETS
@@ -26,6 +27,8 @@ from lawful import (
     ConstrainedRanker,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
+    DecodingError,
+    DecodingWarning,
     Equations,
     Hinge,
     Huber,
@@ -35,6 +38,7 @@ from lawful import (
     Logistic,
     Mixed,
     ModelFileError,
+    NystromRidge,
     Penalized,
     Pinball,
     PointCloud,
@@ -135,6 +139,25 @@ def test_averages_of_kernels_and_of_surrogates(tmp_path, surrogate):
     same(model, there_and_back(model, tmp_path / "m"))
 
 
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+def test_a_regression_on_centres_can_be_drawn_from_without_its_rows(tmp_path, solver):
+    ridge = NystromRidge(kernels.Gaussian(1.0), lam=1e-3, n_centers=10, solver=solver)
+    model = ConstrainedRegressor(Sphere(), surrogate=ridge).fit(X, Y)
+    again = there_and_back(model, tmp_path / "m")
+    same(model, again)
+    np.testing.assert_array_equal(model.sample(NEW[:3], 5, random_state=0), again.sample(NEW[:3], 5, random_state=0))
+    again.save(tmp_path / "n")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+
+
+@pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0)], ids=["new", "old"])
+def test_a_generator_has_done_its_work(tmp_path, generator):
+    model = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(lam=1e-3, random_state=generator)).fit(X, Y)
+    again = there_and_back(model, tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    assert again.surrogate.random_state is None
+
+
 @pytest.mark.parametrize("decoder", ["posterior", "wiener", Newton(n_starts=3), Posterior()], ids=str)
 def test_decoders(tmp_path, decoder):
     law = Equations(CIRCLE) if isinstance(decoder, Newton) else PointCloud()
@@ -213,8 +236,10 @@ def test_a_ranker_that_keeps_no_coefficients_says_what_would_do(tmp_path):
         (ConstrainedRegressor(Sphere(), surrogate=Ridge()), "skops"),
         (ConstrainedRegressor(Sphere(), surrogate=Portfolio(["trees"], cv=2)), "skops"),
         (ConstrainedRegressorCV(Sphere(), kernels=[1.0], scoring=lambda c, y: (c - y) ** 2), "code cannot be saved"),
+        (ConstrainedRegressorCV(Sphere(), kernels=[1.0], cv=KFold(3)), r"cv is KFold\(.*folds in a list"),
+        (ConstrainedRegressor(Sphere(np.longdouble(1)), surrogate=RIDGE), r"radius: an array of type \w+ cannot be stored"),
     ],
-    ids=["callable law", "callable kernel", "sympy", "scikit-learn", "trees", "scoring"],
+    ids=["callable law", "callable kernel", "sympy", "scikit-learn", "trees", "scoring", "folds", "long double"],
 )
 def test_what_cannot_be_saved_says_what_would_do(tmp_path, model, message):
     with pytest.raises(TypeError, match=message):
@@ -280,6 +305,38 @@ def test_an_old_file_survives_a_save_that_fails(saved, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"m", "link"}
     with pytest.raises(FileNotFoundError):
         model.save(tmp_path / "nowhere" / "m")
+
+
+def test_places_that_no_file_can_have(saved, tmp_path):
+    model, path = saved
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file in it"):
+        model.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"m' cannot be written: there is no folder .*nowhere; make it first"):
+        model.save(tmp_path / "nowhere" / "m")
+    with pytest.raises(OSError, match=f"'{tmp_path}/a{{300}}'$"):  # not the name that is written to first
+        model.save(tmp_path / ("a" * 300))
+    with open(path, "rb") as file:
+        for odd in (file, None, 3, os.fsencode(path)):
+            with pytest.raises(TypeError, match=r"ConstrainedRegressor.save: .* give the path of a file"):
+                model.save(odd)
+            for read, who in ((load, "load"), (describe, "describe")):
+                with pytest.raises(TypeError, match=f"{who}: .* give the path of a file"):
+                    read(odd)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("on_failure", ["warn", "raise"])
+def test_loading_is_silent(tmp_path, on_failure):
+    """Also where the row of the example cannot be decoded, and where inputs have names."""
+    law = Intersection([Equations("east**2 + north**2 = 1"), Equations("east >= 2")])
+    frame = pd.DataFrame({"angle at noon": X[:, 0]})
+    model = ConstrainedRegressor(law, surrogate=RIDGE, on_failure=on_failure)
+    model.fit(frame, pd.DataFrame(Y, columns=["east", "north"])).save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.on_failure == on_failure and list(again.feature_names_in_) == ["angle at noon"]
+    with pytest.raises((DecodingError, DecodingWarning)):
+        again.predict(frame[:2])
 
 
 def test_loading_needs_only_what_the_model_uses(saved):

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from lawful import ConstrainedRanker, ConstrainedRegressor, ConstrainedRegressorCV, Equations, PointCloud, Portfolio, Sphere
+from lawful import (
+    ConstrainedRanker,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    Equations,
+    LocalTangent,
+    NystromRidge,
+    PointCloud,
+    Portfolio,
+    Sphere,
+)
 
 pytestmark = pytest.mark.skops
 rng = np.random.default_rng(0)
@@ -15,6 +25,8 @@ Y = np.c_[np.cos(X), np.sin(X)]
 MODELS = [
     ConstrainedRegressor(Equations("y1**2 + y2**2 = 1 + 0*x1")),
     ConstrainedRegressor(PointCloud()),
+    ConstrainedRegressor(LocalTangent()),
+    ConstrainedRegressor(Sphere(), surrogate=NystromRidge(lam=1e-3, n_centers=10)),
     ConstrainedRegressor(Sphere(), surrogate=RandomForestRegressor(5, random_state=0)),
     ConstrainedRegressor(Sphere(), surrogate=Portfolio(["trees", "linear"])),
     ConstrainedRegressorCV(Equations("y1**2 + y2**2 = 1")),

@@ -24,10 +24,17 @@ def replacing(path: Any, *, text: bool = False) -> Iterator[IO[Any]]:
     A symbolic link stays one: the file that it points to is replaced. What is no file (a device, a pipe) is left alone.
     """
     final = Path(os.path.realpath(path))
+    if final.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file in it")
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"{os.fspath(path)!r} cannot be written: there is no folder {final.parent}; make it first")
     if final.exists() and not final.is_file():
         raise ValueError(f"{path} is no ordinary file, and is not replaced; name one that is")
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:  # in the words of whoever gave the path: the other name is ours
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with open(handle, "w+", encoding="utf-8", newline="") if text else open(handle, "w+b") as file:
             yield file

@@ -148,6 +148,10 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return as_plain(self._decode(inputs, inputs)[1].c)
 
+    def _rehearse(self, X: Any) -> None:
+        self.predict(X)
+        self.decode(X).std  # noqa: B018  computed when it is asked for
+
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
         surrogate, constraint = self._surrogate_for(tasks.n_seen), self._part("constraint")

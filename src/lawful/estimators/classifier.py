@@ -314,7 +314,9 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """(m, T) labels 0 or 1 that obey the logic, or (m,) classes."""
-        c = self.decode(X).c
+        return self._labels(self.decode(X).c)
+
+    def _labels(self, c: np.ndarray) -> np.ndarray:
         return self.classes_[c.argmax(axis=1)] if self._single else c.astype(np.int64)
 
     @available_if(_knows_probabilities)
@@ -352,6 +354,12 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
 
     def _repeat(self, inputs: Any) -> Any:
         return as_plain(self._scores(inputs))
+
+    def _rehearse(self, X: Any) -> None:
+        for batch in self._inputs(X):
+            self._labels(self._decode(batch).c)
+            if _knows_probabilities(self):
+                self.constraint_.marginals(self._scores(batch))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -298,6 +298,11 @@ class ConformalRegressor(LawShown, Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return _lawful(self.estimator_)._repeat(inputs)
 
+    def _rehearse(self, X: Any) -> None:
+        self.predict(X)
+        self.predict_set(X[:1]).intervals()
+        self.predict_bound(X)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

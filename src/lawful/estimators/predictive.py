@@ -46,7 +46,7 @@ def predictive(model: Any, X: Any) -> tuple[np.ndarray, Any]:
 
 def _moments(surrogate: Any, given: Any) -> tuple[list[Any], np.ndarray]:
     """The predictions, and (m, T) standard deviations of new observations, above 0."""
-    error = np.array([np.sqrt(np.mean(np.asarray(to_numpy(r)) ** 2)) for r in surrogate.residuals()])
+    error = surrogate.errors()
     if hasattr(surrogate, "predict_and_std"):
         scores, std = surrogate.predict_and_std(given)
     else:

@@ -165,6 +165,14 @@ class ConstrainedRanker(Ranker, LawfulEstimator):
         F = self.surrogate_.objective(inputs)  # checked inputs: names were for the user
         return self._decoder().orders(F, self.constraint_, bound=False).positions.ravel()
 
+    def after_load(self) -> None:
+        """Orders make room for their items: their number is that of the scores, which have looked at theirs."""
+        if not self.constraint_.n_items_ == self.n_items_ == self.surrogate_.n_items_:
+            raise ValueError("ConstrainedRanker: its orders are of other items than its scores; fit the model again")
+
+    def _rehearse(self, X: Any) -> None:
+        self.decode(X[:1], bound=False)  # an order may take long
+
     def _chosen(self, tasks: PairTasks) -> tuple[Any, str]:
         """An unfitted surrogate, and why it is that one."""
         choice(self, "pairs", ("auto", "all", "frequent"))

@@ -277,6 +277,9 @@ class ConstrainedRegressorCV(LawShown, Savable, RegressorMixin, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return self.best_estimator_._repeat(inputs)
 
+    def _rehearse(self, X: Any) -> None:
+        self.best_estimator_._rehearse(X)
+
     def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
         """Outputs that obey the law as far as the data wanted it: (m, T), or (m,) when fitted on a single column."""
         check_is_fitted(self)

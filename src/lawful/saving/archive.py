@@ -36,7 +36,7 @@ LARGEST_MANIFEST = 64 * 2**20
 DIGEST = 64  # characters of a SHA-256, which end the file
 MAGIC = b"\x93NUMPY\x01\x00"
 HEADER = re.compile(
-    rb"\{'descr': '([<>|][biufU][0-9]{1,9})', 'fortran_order': (True|False), "
+    rb"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|U[0-9]{1,9}))', 'fortran_order': (True|False), "
     rb"'shape': \(((?:[0-9]{1,18}, ?)*[0-9]{0,18})\), \} *\n"
 )
 KINDS = "biufU"  # booleans, whole numbers, floating point numbers and text: nothing that points elsewhere
@@ -71,7 +71,9 @@ class Arrays:
 
     def add(self, array: np.ndarray) -> int:
         """The number under which the array is stored."""
-        if array.dtype.kind not in KINDS:
+        if array.dtype.kind not in KINDS or (
+            array.dtype.kind != "U" and array.dtype.itemsize > 8
+        ):  # long double is a machine's own
             raise TypeError(f"an array of type {array.dtype} cannot be stored; numbers and text can")
         buffer = io.BytesIO()
         npy.write_array(buffer, array, version=(1, 0), allow_pickle=False)
@@ -111,14 +113,21 @@ def _digest(file: Any) -> bytes:
     return digest.hexdigest().encode("ascii")
 
 
+def named(path: Any, who: str) -> Path:
+    """The path of a file, which is all that is read and written."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise TypeError(f"{who}: {path!r} will not do; give the path of a file, text or a Path")
+    return Path(path)
+
+
 def read_manifest(path: Any) -> dict[str, Any]:
     """The manifest alone, checked."""
-    return _read(Path(path), arrays=False)[0]
+    return _read(named(path, "describe"), arrays=False)[0]
 
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The manifest and the arrays by their numbers, every byte checked."""
-    return _read(Path(path), arrays=True)
+    return _read(named(path, "load"), arrays=True)
 
 
 def _read(path: Path, arrays: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -208,4 +217,5 @@ def _array(k: str, data: bytes) -> np.ndarray:
     if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise ModelFileError(f"array {k} has another size than it says; copy or save it again")
     flat = np.frombuffer(data, dtype=dtype, offset=start) if len(data) > start else np.empty(0, dtype=dtype)
-    return flat.copy().reshape(shape, order="F" if header[2] == b"True" else "C")
+    flat = flat.astype(dtype.newbyteorder("="))  # a copy, in the order of bytes of this machine: compiled code knows no other
+    return flat.reshape(shape, order="F" if header[2] == b"True" else "C")

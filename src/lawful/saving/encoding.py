@@ -45,7 +45,7 @@ class Writer:
         if isinstance(value, np.ndarray):
             return self._array(value, where, fitted)
         if isinstance(value, np.generic):
-            return {"$": "scalar", "number": self.arrays.add(np.asarray(value))}
+            return self._array(np.asarray(value), where, fitted) | {"$": "scalar"}
         if type(value) in (list, tuple):
             items = [self.value(item, f"{where}[{i}]", fitted) for i, item in enumerate(value)]
             return items if type(value) is list else {"$": "tuple", "items": items}
@@ -74,12 +74,18 @@ class Writer:
         out: dict[str, Any] = {"$": "object", "class": name}
         if fitted and hasattr(thing, "state") and any(key.endswith("_") for key in vars(thing)):
             return out | {"state": self.value(thing.state(), where)}
-        out["parameters"] = {key: self.value(getattr(thing, key), f"{where}.{key}", False) for key in own}
+        out["parameters"] = {key: self._parameter(thing, key, f"{where}.{key}") for key in own}
         if fitted:
             left_out = {*own, *getattr(thing, "not_saved", ())}
             learned = {key: value for key, value in vars(thing).items() if key not in left_out}
             out["fitted"] = {key: self.value(value, f"{where}.{key}") for key, value in learned.items()}
         return out
+
+    def _parameter(self, thing: Any, key: str, where: str) -> Any:
+        """As it was given. A generator has done its work, and what it would draw next is no part of a model: None."""
+        given = getattr(thing, key)
+        drawn = isinstance(given, np.random.Generator | np.random.RandomState)
+        return None if key == "random_state" and drawn else self.value(given, where, False)
 
 
 def reason(thing: Any) -> str:
@@ -87,6 +93,8 @@ def reason(thing: Any) -> str:
     kind = type(thing)
     if kind.__module__.partition(".")[0] == "sympy":
         return f"is the sympy object {thing}, and a file holds words: give the law as a string, as in Equations('y1 + y2 = 1')"
+    if hasattr(thing, "split") and hasattr(thing, "get_n_splits"):
+        return f"is {thing!r}, which no model file can hold; fit again with a number of folds, or with the folds in a list"
     if kind.__module__.partition(".")[0] == "sklearn" or (hasattr(thing, "predict") and not isinstance(thing, type)):
         return (
             f"is a {kind.__name__}, whose insides are not this library's to write; skops.io.dump(model, path) saves such "
@@ -100,7 +108,8 @@ def reason(thing: Any) -> str:
             f"is the function {name!r}, and code cannot be saved: a file that holds code would run it when loaded. Give the "
             "law as a string, as in Equations('y1**2 + y2**2 = 1'), a kernel of lawful.kernels, or a name"
         )
-    return f"is a {kind.__module__}.{kind.__qualname__}, which no model file can hold; numbers, text and lawful's classes can"
+    what = f"{kind.__module__}.{kind.__qualname__}"
+    return f"is a {what}, which no model file can hold; numbers, text, lists of them and lawful's classes can"
 
 
 class Reader:

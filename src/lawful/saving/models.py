@@ -1,11 +1,13 @@
 """`model.save(path)`, `lawful.load(path)` and what a file says of itself.
 
 A file also holds an example: a row of inputs and what the model made of it when it was saved. `load` predicts that row again,
-so that a model whose parts do not fit together, or that another version of a library reads otherwise, is noticed at once.
+so that a model whose parts do not fit together, or that another version of a library reads otherwise, is noticed at once. Then
+it rehearses on that row what else a user asks of a model (its front door, standard deviations, probabilities, sets).
 """
 
 from __future__ import annotations
 
+import copy
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,17 +15,15 @@ from typing import Any
 import numpy as np
 
 from lawful._array import to_numpy
-from lawful.saving.archive import ModelFileError, read, read_manifest, write
+from lawful.saving.archive import ModelFileError, named, read, read_manifest, write
 from lawful.saving.encoding import Reader, Writer
 
 __all__ = ["Savable", "describe", "load"]
 
 PACKAGES = ("lawful", "numpy", "scipy", "scikit-learn")
 CLOSE = 1e-6  # relative: another machine may sum in another order, and a decoder stops at 1e-8
-ODD: tuple[type[Exception], ...] = (  # what the parts of a model say when they do not fit together
-    *(AttributeError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError),
-    *(np.linalg.LinAlgError, AssertionError),
-)
+LONGEST = 500  # characters of an error: what a file holds may be of any length
+INNER = ("estimator_", "best_estimator_")  # where models keep models
 
 
 class Savable:
@@ -44,6 +44,7 @@ class Savable:
         name = type(self).__name__
         if not any(key.endswith("_") and not key.startswith("_") for key in vars(self)):
             raise ValueError(f"{name}.save: the model is not fitted, so there is nothing to save; call fit first")
+        named(path, f"{name}.save")
         writer = Writer(name)
         model = writer.value(self, name)
         example = self._example()
@@ -64,6 +65,10 @@ class Savable:
 
     def _repeat(self, inputs: Any) -> Any:
         """What the model makes of the inputs of its example now."""
+        raise NotImplementedError
+
+    def _rehearse(self, X: Any) -> None:
+        """Ask of the model what users will, at some rows; the answers are not looked at."""
         raise NotImplementedError
 
 
@@ -93,11 +98,12 @@ def load(path: Any, *, check: bool = True) -> Any:
             raise ModelFileError(f"it holds no model but {type(model).__name__}")
         if check and example is not None:
             _check(model, *example)
+            unheard(model)._rehearse(np.repeat(example[0], 3, axis=0))  # several rows: one would broadcast with anything
     except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error.__cause__
-    except ODD as error:
+        raise ModelFileError(f"{path}: {shortened(error)}") from error.__cause__
+    except Exception as error:  # whatever parts say that do not fit together, compiled ones too
         raise ModelFileError(
-            f"{path}: its parts do not fit together ({type(error).__name__}: {error}); save the model again"
+            f"{path}: its parts do not fit together ({type(error).__name__}: {shortened(error)}); save the model again"
         ) from error
     return model
 
@@ -110,6 +116,28 @@ def _check(model: Any, inputs: Any, expected: Any) -> None:
             f"the model does not predict its own example any more ({found.ravel()[:5]}, saved as {expected.ravel()[:5]}): the "
             "file was changed, or a library computes otherwise; fit again, or look with load(path, check=False)"
         )
+
+
+def unheard(model: Any) -> Any:
+    """A shallow copy that neither warns nor fails of rows that cannot be decoded, nor asks for the names of inputs."""
+    twin = copy.copy(model)
+    names = vars(twin).pop("feature_names_in_", None)
+    if names is not None and not (len(names) == twin.n_features_in_ and all(isinstance(name, str) for name in names)):
+        raise ModelFileError("its inputs have other names than it has inputs; save the model again")
+    if hasattr(twin, "on_failure"):
+        twin.on_failure = "nan"
+    for name in INNER:
+        if hasattr(twin, name):
+            setattr(twin, name, unheard(getattr(twin, name)))
+    if hasattr(twin, "models_"):
+        twin.models_ = [unheard(one) for one in twin.models_]
+    return twin
+
+
+def shortened(error: Exception) -> str:
+    """What an error says, without the whole of a long value."""
+    said = str(error)
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]} ..."
 
 
 def describe(path: Any) -> dict[str, Any]:

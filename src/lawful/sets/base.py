@@ -111,8 +111,15 @@ class ConstraintSet(LawShown, BaseEstimator):
         return other
 
     def after_load(self) -> None:
-        """Make what is not saved."""
+        """Make what is not saved, once it is known that the number of outputs is that of the arrays: room is made for it."""
+        self._check_size()
         self.version_ = Version()
+
+    def _check_size(self) -> None:
+        if len(self.location_) != self.n_tasks_:
+            raise ValueError(
+                f"{type(self).__name__} has {self.n_tasks_!r} outputs and knows {len(self.location_)}; fit it again"
+            )
 
     def _law(self) -> Self:
         return self

@@ -56,6 +56,12 @@ class Rankings(ConstraintSet):
         self.n_items_, self.n_tasks_ = n_items, n_items * (n_items - 1) // 2
         return self
 
+    def _check_size(self) -> None:
+        if hasattr(self, "location_"):  # else it was told the number of items, and the ranker looks at that
+            super()._check_size()
+        if self.n_tasks_ != self.n_items_ * (self.n_items_ - 1) // 2:
+            raise ValueError(f"Rankings has {self.n_tasks_!r} pairs of {self.n_items_!r} items; fit it again")
+
     def pairs(self) -> np.ndarray:
         """(T, 2) the items p < q that each output compares."""
         return np.stack(np.triu_indices(self.n_items_, 1), axis=1)

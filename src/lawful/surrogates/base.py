@@ -141,11 +141,23 @@ class Surrogate(Savable, BaseEstimator):
     def _repeat(self, inputs: Any) -> Any:
         return as_plain(self.predict_tasks(inputs))
 
+    def _rehearse(self, X: Any) -> None:
+        if hasattr(self, "predict") and hasattr(self, "n_features_in_"):  # it was fitted alone
+            self.predict(X)
+        self.predict_tasks(X)
+        for name in ("variance", "std", "covariance"):
+            if hasattr(self, name):
+                getattr(self, name)(X)
+
     def predict_tasks(self, X: Any) -> list[Any]:
         raise NotImplementedError
 
     def residuals(self) -> list[Any]:
         raise NotImplementedError
+
+    def errors(self) -> np.ndarray:
+        """(T,) root mean squares of the residuals."""
+        return np.array([np.sqrt(np.mean(np.asarray(to_numpy(r)) ** 2)) for r in self.residuals()])
 
     def held_out(
         self, tasks: Tasks, folds: list[Fold] | None, *, residuals: bool = False, variance: bool = False

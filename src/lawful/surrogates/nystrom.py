@@ -132,6 +132,9 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
             self._residuals = self._left_out(self._tasks)
         return list(self._residuals)
 
+    def errors(self) -> np.ndarray:
+        return super().errors() if self._rms is None else self._rms
+
     def _left_out(self, tasks: Tasks) -> list[np.ndarray]:
         seen = tasks.seen
         fitted = self._labels(numpy_rows(tasks.X, seen) if is_torch_array(tasks.X) or len(seen) < tasks.n_rows else tasks.X)
@@ -200,7 +203,7 @@ class NystromRidge(RegressorMixin, NystromFit, Surrogate):
             )
         before = self._labels(numpy_rows(tasks.X, np.arange(tasks.n_rows)))
         self._residuals = [to_numpy(y) - before[to_numpy(r), t] for t, (y, r) in enumerate(zip(tasks.y, tasks.rows))]
-        self._tasks = tasks
+        self._tasks, self._rms = tasks, None
         old = self._solution.n
         self._statistics, self._normals = self._statistics.plus(self._sums(tasks, None, "statistics")), None
         self._counts = self._counts + np.array([len(r) for r in tasks.rows])

@@ -106,6 +106,7 @@ class NystromFit:
         self.n_iter_, self.n_seen_ = 1, tasks.n_seen
         self._normals: list[tuple[list[int], Normal]] | None = None
         self._residuals: list[np.ndarray] | None = None
+        self._rms: np.ndarray | None = None  # known without rows
         return tasks
 
     @staticmethod

@@ -46,7 +46,9 @@ def nystrom_state(ridge: Any) -> dict[str, Any]:
     state["held_out"] = None if ridge.held_out_ is None else {key: to_numpy(v) for key, v in ridge.held_out_.items()}
     names = getattr(ridge, "feature_names_in_", None)
     state["names"] = None if names is None else [str(name) for name in names]
-    state["solution"] = {name: to_numpy(getattr(ridge._solution, name)) for name in OF_SOLUTION}
+    state["solution"] = {name: np.ascontiguousarray(to_numpy(getattr(ridge._solution, name))) for name in OF_SOLUTION}
+    known = ridge._rms is not None or ridge._residuals is not None or ridge._tasks is not None
+    state["errors"] = ridge.errors() if known else None  # else it came from a file of 0.1.0
     cells = ridge._statistics.cells if hasattr(ridge, "_statistics") and ridge.solver_ == "direct" else {}
     state["cells"] = [
         {"tasks": [int(t) for t in key]} | {name: to_numpy(getattr(cell, name)) for name in ("gram", "cross", "own")}
@@ -59,6 +61,8 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
     check_state(state, "NystromRidge", FORMAT)
     ridge = cls(None if state["given"] is None else kernel_from_state(state["given"]), **state["parameters"])
     ridge.__dict__.update(state["learned"])
+    if sum(ridge._widths) != state["solution"]["coef"].shape[1]:
+        raise ValueError("NystromRidge.from_state: the coefficients are of other tasks than the state names; fit it again")
     ridge.kernel_ = kernel_from_state(state["kernel"])
     ridge.kernels_ = [ridge.kernel_] * len(ridge._widths)
     ordered = state["pivots"], state["left"]
@@ -71,6 +75,7 @@ def nystrom_from_state(cls: Any, state: dict[str, Any]) -> Any:
         gram, cross = (_sums(where, cell[name]) for name in ("gram", "cross"))
         ridge._statistics.add(tuple(int(t) for t in cell["tasks"]), Cell(gram, cross, cell["own"]))
     ridge._normals, ridge._residuals, ridge._tasks, ridge.held_out_ = None, None, None, state["held_out"]
+    ridge._rms = state.get("errors")
     groups = ridge.groups_
     ridge._settle()
     ridge.groups_ = groups

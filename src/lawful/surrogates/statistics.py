@@ -65,6 +65,13 @@ class Statistics:
         self.M, self.widths = M, widths
         self.cells: dict[Key, Cell] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and skops, whose keys are words."""
+        return vars(self) | {"cells": list(self.cells.items())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, cells=dict(state["cells"]))
+
     def add(self, key: Key, cell: Cell) -> None:
         self.cells[key] = self.cells[key].plus(cell) if key in self.cells else cell
 

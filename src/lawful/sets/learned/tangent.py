@@ -71,6 +71,14 @@ class LocalTangent(ConstraintSet):
         self.max_patches = max_patches
         self.extra = extra
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and skops, whose keys are words."""
+        state = dict(super().__getstate__())
+        return state | {"validation_": list(state["validation_"].items())} if "validation_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state | {"validation_": dict(state["validation_"])} if "validation_" in state else state)
+
     def _learn(self, Y: Array) -> None:
         cloud = np.unique(observed("LocalTangent", self.points, self.extra, Y, self.n_tasks_), axis=0)
         if len(cloud) < 3 or not np.isfinite(cloud).all():
