@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
@@ -16,6 +17,7 @@ from lawful import (
     PointCloud,
     Portfolio,
     Sphere,
+    Square,
 )
 
 pytestmark = pytest.mark.skops
@@ -44,3 +46,18 @@ def test_there_and_back(model):
     assert all(name.partition(".")[0] in ("lawful", "sklearn", "numpy", "scipy") for name in types)
     again = skops.loads(data, trusted=types)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("loss", [Square(), Square("identity")], ids=str)
+@pytest.mark.parametrize("surrogate", [RandomForestRegressor(5, random_state=0), Portfolio(["trees", "linear"])], ids=str)
+def test_fitted_on_a_table(surrogate, loss):
+    """The table, which skops cannot write, is not part of the model."""
+    import skops.io as skops
+
+    table = pd.DataFrame(X, columns=["angle"])
+    model = ConstrainedRegressor(Sphere(), loss=loss, surrogate=surrogate).fit(table, Y)
+    data = skops.dumps(model)
+    again = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    for one, other in zip(again.surrogate_.residuals(), model.surrogate_.residuals()):
+        np.testing.assert_array_equal(one, other)

@@ -167,6 +167,9 @@ class Portfolio(RegressorMixin, Surrogate):
         self._calibrate(labels, folds, P)
         used = [bool(column.any()) for column in self.weights_.T]
         self.members_ = [m.fit_tasks(self._seen_by(m, tasks)) if use else None for m, use in zip(members, used)]
+        for member in self.members_:
+            if isinstance(member, RegressorSurrogate):
+                member.forget()  # residuals are those of the mixture
         return self
 
     def _folds(self, tasks: Tasks) -> list[Fold]:

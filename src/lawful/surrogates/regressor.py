@@ -80,7 +80,7 @@ class RegressorSurrogate(Surrogate):
         self.regressors_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit)(self.regressor, rows_of(X, tasks.rows[t]), Z, tasks.weights[t]) for t, Z in jobs
         )
-        self._tasks = tasks
+        self._tasks: Tasks | None = tasks  # until its residuals are known
         self._residuals: list[np.ndarray] | None = None
         return self
 
@@ -97,7 +97,8 @@ class RegressorSurrogate(Surrogate):
         self._check_fitted()
         if self._residuals is None:
             tasks = self._tasks
-            self._residuals = [np.zeros(len(y)) for y in tasks.y]
+            assert tasks is not None
+            out = [np.zeros(len(y)) for y in tasks.y]
             for g in self._groups(tasks):
                 # constant labels are known without fitting
                 if varying := [t for t in g if np.any(tasks.y[t] != tasks.y[t][0])]:
@@ -105,8 +106,19 @@ class RegressorSurrogate(Surrogate):
                     X = rows_of(tasks.inputs_of(self), r)
                     found = self._cross_validate(X, np.stack([tasks.y[t] for t in varying], axis=1), w)
                     for t, residuals in zip(varying, found.T):
-                        self._residuals[t] = residuals
+                        out[t] = residuals
+            self._residuals, self._tasks = out, None  # a table that is not kept needs no room, in a file neither
         return list(self._residuals)
+
+    def forget(self) -> Self:
+        """The training rows, which residuals alone need, and which whoever calls this will not ask for."""
+        self._tasks = None
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        if getattr(self, "_tasks", None) is not None:  # a file holds residuals, not the table that they come from
+            self.residuals()
+        return super().__getstate__()
 
     @property
     def _together(self) -> bool:
