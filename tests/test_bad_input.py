@@ -15,6 +15,8 @@ from lawful import (
     Equations,
     Huber,
     KernelRidge,
+    Mixed,
+    Pinball,
     Product,
     Reals,
     Sphere,
@@ -442,3 +444,15 @@ def test_kernels_that_will_not_do(kernels, words):
 def test_a_product_of_what_is_no_pair(blocks):
     with pytest.raises(ValueError, match=r"Product takes pairs of a set and its outputs"):
         Product(blocks).fit(Y)
+
+
+@pytest.mark.parametrize("loss", [Pinball, Huber])
+@pytest.mark.parametrize("parameter", [None, "a", np.nan, 0.0, -1.0, [0.1, 0.9], np.inf])
+def test_parameters_of_losses(loss, parameter):
+    """A quantile of 1.5, or a NaN, was taken without a word."""
+    for one in (loss(parameter), Mixed([loss(), loss(parameter)])):
+        with pytest.raises(ValueError, match=rf"{loss.__name__}: (quantile|delta)=.* will not do; give a number above 0"):
+            ConstrainedRegressor(loss=one).fit(X, Y)
+    if loss is Pinball:
+        with pytest.raises(ValueError, match=r"quantile=1.5 will not do.*Mixed\(\[Pinball"):
+            ConstrainedRegressor(loss=Pinball(1.5)).fit(X, Y)

@@ -42,12 +42,16 @@ class Loss(BaseEstimator):
     def __call__(self, c: Array, y: Array) -> Array:
         raise NotImplementedError
 
+    def check(self) -> None:
+        """An error where a parameter will not do; most losses have none."""
+
     def encode(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The loss trick, exactly: indicators of the distinct labels ("atoms").
 
         With all labels different the indicators are the identity and their regression is alpha(x) itself; with
         labels in {-1, 0, 1} there are three columns.
         """
+        self.check()
         atoms, which = np.unique(y, return_inverse=True)
         return np.eye(len(atoms))[which.ravel()], atoms
 

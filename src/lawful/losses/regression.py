@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lawful._array import Array, array_namespace
+from lawful._checks import check_number
 from lawful.losses.base import Loss
 from lawful.losses.rounded import Corner, Cornered
 
@@ -46,6 +47,9 @@ class Huber(Loss):
     def __init__(self, delta: float = 1.0) -> None:
         self.delta = delta
 
+    def check(self) -> None:
+        check_number("Huber", "delta", self.delta)
+
     def __call__(self, c: Array, y: Array) -> Array:
         r = abs(c - y)
         xp = array_namespace(r)
@@ -75,6 +79,11 @@ class Pinball(Cornered):
 
     def __init__(self, quantile: float = 0.5) -> None:
         self.quantile = quantile
+
+    def check(self) -> None:
+        hint = " and below 1; Mixed([Pinball(0.1), Pinball(0.9)]) has one for each output"
+        if check_number("Pinball", "quantile", self.quantile, hint=hint) >= 1:
+            raise ValueError(f"Pinball: quantile={self.quantile!r} will not do; give a number above 0{hint}")
 
     def __call__(self, c: Array, y: Array) -> Array:
         r = y - c
