@@ -14,7 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["replacing"]
+__all__ = ["check_ordinary", "replacing"]
+
+
+def check_ordinary(path: Path) -> None:
+    """An error where a device or a pipe stands, whose place no file takes."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no ordinary file, and is not replaced; name one that is")
 
 
 @contextmanager
@@ -28,8 +34,7 @@ def replacing(path: Any, *, text: bool = False) -> Iterator[IO[Any]]:
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file in it")
     if not final.parent.is_dir():
         raise FileNotFoundError(f"{os.fspath(path)!r} cannot be written: there is no folder {final.parent}; make it first")
-    if final.exists() and not final.is_file():
-        raise ValueError(f"{path} is no ordinary file, and is not replaced; name one that is")
+    check_ordinary(final)
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from lawful._files import replacing
+from lawful._files import check_ordinary, replacing
 from lawful.cli.tools.dialects import dialect
 from lawful.cli.words import Trouble, note, patterns_of
 
@@ -233,8 +233,7 @@ def free(path: Path | None, force: bool, endings: tuple[str, ...] = ()) -> Path 
     folder = path.absolute().parent
     if path.is_dir():
         raise Trouble(f"{path} is a folder; name a file")
-    if path.exists() and not path.is_file():
-        raise Trouble(f"{path} is no ordinary file, and is not replaced; name one that is")
+    check_ordinary(path)
     if path.exists() and not force:
         raise Trouble(f"{path} exists already; --force replaces it, or choose another name")
     if not folder.is_dir():
