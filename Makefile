@@ -120,6 +120,7 @@ bench: $(VENV)/.dev  ## make bench DATA=folder: the figures of docs/benchmarks.m
 	$(RUN) benchmarks/regress.py --part suite heavy speed --data "$(DATA)"
 	$(RUN) benchmarks/ordering.py --data "$(DATA)"
 	$(RUN) benchmarks/ranking.py --data "$(DATA)"
+	$(RUN) benchmarks/labels.py --data "$(DATA)"
 	$(RUN) benchmarks/rivals.py --data "$(DATA)"
 
 docs: $(VENV)/.dev  ## the documentation, in docs/_build/html: gallery and examples run, warnings are errors, links checked

@@ -16,12 +16,12 @@ from lawful import ConstrainedRegressor, KernelRidge, Sphere
 from lawful.kernels import Additive, Gaussian, Laplacian, Matern, Trend
 from lawful.surrogates import evidence as module
 from lawful.surrogates import geometry as matrices_module
-from lawful.surrogates.averaging import SAME, Tuner, alike, row_weights, tune, tune_together
+from lawful.surrogates.averaging import SAME, Tuner, alike, left_out, row_weights, tune, tune_together
 from lawful.surrogates.evidence import Labels, evidence, leave_one_out, noise_path
 from lawful.surrogates.exact import distinct
 from lawful.surrogates.factorise import make_factor, regular_factor
-from lawful.surrogates.geometry import geometry
-from lawful.surrogates.scoring import Posterior, Prior, without
+from lawful.surrogates.geometry import Symmetric, geometry
+from lawful.surrogates.scoring import Posterior, Prior, alone, without
 
 RNG = np.random.default_rng(0)
 P, D, N = 30, 3, 36
@@ -63,7 +63,7 @@ def test_slope_of_the_evidence(kernel, intercept):
 def test_information_is_fishers(kernel, intercept, monkeypatch):
     """With many random vectors the estimate is the formula."""
     monkeypatch.setattr(module, "PROBES", 20_000)
-    found = evidence(labels(intercept), geometry(kernel, X, T), LOG_G, information=True).information
+    found = evidence(labels(intercept), geometry(kernel, X, T), LOG_G, groups=alone(D)).information
     _, B, P_ = dense(kernel, T, LOG_G)
     Q = P_ if intercept else B
     h = 1e-5
@@ -247,8 +247,11 @@ def test_noise_beside_outliers_is_no_less_than_that_of_the_other_rows():
         y[:3] += [4.0, -5.0, 6.0]
         task, w = Labels(X, np.ones(100), y, 0.0, 100, True), np.r_[np.full(3, 0.01), np.full(97, 1.3)]
         tuner = Tuner((Gaussian(),), [task], None)
-        robust = tuner.explore(replace(task, w=w), tuner.equal(Gaussian(), [task], Prior(2)), [Prior(2)], 0)[:1]
-        (settled,), (weighed,) = tuner.settled(robust, task, False), tuner.weighed(robust, task)
+        robust = tuner.explore(replace(task, w=w), tuner.equal(Gaussian(), [task], Prior(2)), [Prior(2)])[:1]
+        (settled,), (weighed,) = [tuner.found(Gaussian(), [task], Prior(2), robust[0].x, 0)], tuner.weighed(robust, task)
+        noise = np.arange(-8.0, 3.0, 0.1)
+        path = noise_path([task], geometry(Gaussian(), X, robust[0].theta), noise)[:, 0]
+        settled = settled._replace(x=np.append(robust[0].theta, noise[np.argmin(path)]))
         assert weighed.log_g[0] >= robust[0].log_g[0] - 0.3 - 1e-9
         np.testing.assert_array_equal(weighed.theta, robust[0].theta)
         errors = []
@@ -267,10 +270,10 @@ def test_weights_of_rows_see_outliers_and_nothing_in_gaussian_noise():
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
     task = Labels(X, np.ones(150), y, 0.0, 150, True)
     (best, *_) = tune((Gaussian(),), task, None, 1500)
-    assert row_weights(task, best) is None
+    assert row_weights(best, left_out(task, best)) is None
     y = y.copy()
     y[[4, 90]] += [3.0, -3.0]
-    weights = row_weights(Labels(X, np.ones(150), y, 0.0, 150, True), best)
+    weights = row_weights(best, left_out(Labels(X, np.ones(150), y, 0.0, 150, True), best))
     assert set(np.argsort(weights)[:2]) == {4, 90} and weights[[4, 90]].max() < 0.2
 
 
@@ -326,11 +329,11 @@ def test_unknown_rules_of_tuning():
 # ---------------------------------------------------------------------- kernels of structure
 
 
-@pytest.mark.parametrize("kept", [1e9, 0.0], ids=["kept", "computed again"])
+@pytest.mark.parametrize("block", [2**15, 50], ids=["at once", "in blocks"])
 @pytest.mark.parametrize("kernel", [Additive(), Trend()], ids=["additive", "trend"])
-def test_slopes_of_kernels_of_structure(kernel, kept, monkeypatch):
+def test_slopes_of_kernels_of_structure(kernel, block, monkeypatch):
     """As for the others, with the log odds of the share; and the matrix is that of the kernel itself."""
-    monkeypatch.setattr(matrices_module, "KEPT", kept)
+    monkeypatch.setattr(matrices_module, "BLOCK", block)
     posterior = Posterior(kernel, [labels(True)], Prior(D, 0.7))
     x = np.concatenate([T, [0.4] * kernel.extra, [LOG_G]])
     numeric = [(posterior.value(x + 1e-5 * e) - posterior.value(x - 1e-5 * e)) / 2e-5 for e in np.eye(len(x))]
@@ -340,7 +343,9 @@ def test_slopes_of_kernels_of_structure(kernel, kept, monkeypatch):
     moved = [
         (geometry(kernel, X, theta + 1e-5 * e).R - geometry(kernel, X, theta - 1e-5 * e).R) / 2e-5 for e in np.eye(len(theta))
     ]
-    np.testing.assert_allclose(found.slopes(V), [dR @ V for dR in moved], atol=1e-6)
+    np.testing.assert_allclose(
+        found.both(Symmetric(np.zeros((P, P)), np.zeros((0, P))), V, alone(D))[1], [dR @ V for dR in moved], atol=1e-6
+    )
     own = {"share": 1 / (1 + np.exp(-0.4))} if kernel.extra else {"center": X.mean(axis=0)}
     itself = clone(kernel).set_params(sigma=np.exp(T), **own)
     np.testing.assert_allclose(found.R, itself(X, X), atol=1e-12)
@@ -394,7 +399,7 @@ def test_prior_of_some_inputs():
     x = np.array([0.1, 0.2, 0.3, 0.4, -2.0])
     np.testing.assert_allclose(without(x, prior), [np.log(1e4), 0.2, np.log(1e4), 0.4, -2.0])
     assert prior(x[:4])[0] == Prior(2)(x[[1, 3]])[0]
-    assert prior.volume == pytest.approx(Prior(2).volume + np.log(4 * 6))
+    assert prior.volume(alone(4)) == pytest.approx(Prior(2).volume(alone(2)) + np.log(4 * 6))
 
 
 def test_covariance_of_outputs_that_share_rows():

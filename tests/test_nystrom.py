@@ -411,17 +411,16 @@ def test_streams_that_cannot_be():
         signs.partial_fit(X, np.sign(circle))
 
 
-def test_the_default_surrogate_depends_on_the_number_of_rows(monkeypatch):
+def test_the_default_surrogate_is_one_model_that_says_how_it_was_solved(monkeypatch):
     circle = np.c_[np.cos(X[:, 0]), np.sin(X[:, 0])] + 0.05 * RNG.standard_normal((N, 2))
     small = ConstrainedRegressor(Sphere()).fit(X[:40], circle[:40])
-    assert (
-        isinstance(small.surrogate_, KernelRidge) and small.surrogate_choice_ == "KernelRidge: 40 rows are at most 5000: exact"
-    )
-    monkeypatch.setattr("lawful.estimators.base.EXACT_ROWS", 100)
+    assert isinstance(small.surrogate_, KernelRidge) and small.surrogate_choice_ == "KernelRidge: 40 rows, exact"
+    monkeypatch.setattr("lawful.surrogates.factorise.LARGE", 100)
+    monkeypatch.setattr("lawful.surrogates.factorise.WORK", 0.0)
     large = ConstrainedRegressor(Sphere()).fit(X, circle)
-    assert isinstance(large.surrogate_, NystromRidge) and "150 rows are more than 100: on centres" in large.surrogate_choice_
+    assert isinstance(large.surrogate_, KernelRidge) and large.surrogate_choice_ == "KernelRidge: 150 rows, on 150 centres"
     given = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(KERNEL, lam=1e-3)).fit(X, circle)
-    assert given.surrogate_choice_ == "KernelRidge: given"
+    assert given.surrogate_choice_ == "KernelRidge: given; 150 rows, exact"
 
 
 # ---------------------------------------------------------------------- what cannot be

@@ -32,11 +32,10 @@ from lawful.metrics import r2
 from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
 from lawful.sets.typeset import LawShown
-from lawful.surrogates import KernelRidge, NystromRidge, Portfolio, RegressorSurrogate
+from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
 from lawful.tasks import Tasks, read_inputs, rows_of
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
-EXACT_ROWS = 5000  # up to so many rows `surrogate=None` is an exact ridge: `benchmarks/scale.py --part exact` has the figures
 CELLS = 2**23  # numbers in the largest array of one batch of predictions
 
 
@@ -154,11 +153,14 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
 
     def _regress(self, tasks: Tasks) -> Any:
         """A fitted surrogate; one that compares (`judged`) does so by what the decode makes of its predictions."""
-        surrogate, constraint = self._surrogate_for(tasks.n_seen), self._part("constraint")
-        self.surrogate_choice_ = self._choice(surrogate, tasks.n_seen)
+        surrogate, constraint = self._surrogate(), self._part("constraint")
         if not getattr(surrogate, "judged", False) or not AfterDecode.matters(constraint, self.loss_):
-            return surrogate.fit_tasks(tasks)
-        return surrogate.fit_tasks(tasks, judge=AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate))
+            surrogate = surrogate.fit_tasks(tasks)
+        else:
+            judge = AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate)
+            surrogate = surrogate.fit_tasks(tasks, judge=judge)
+        self.surrogate_choice_ = self._choice(surrogate)
+        return surrogate
 
     def _read(self, X: Any, Y: Any, sample_weight: Any) -> Tasks:
         tasks = Tasks.read(self, X, Y, sample_weight, self._surrogate())
@@ -176,20 +178,14 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
             raise TypeError(f"{type(self).__name__}: {name}={given!r} will not do; {advice}")
         return clone(given)
 
-    def _surrogate_for(self, rows: int) -> Any:
-        """The surrogate, not fitted; where none is given, the one for so many rows."""
-        return NystromRidge() if self.surrogate is None and rows > EXACT_ROWS else self._surrogate()
-
     def _surrogate(self) -> Any:
         part = self._part("surrogate")
         return part if hasattr(part, "fit_tasks") else RegressorSurrogate(part)
 
-    def _choice(self, surrogate: Any, rows: int) -> str:
-        name = type(surrogate).__name__
-        if self.surrogate is not None:
-            return f"{name}: given"
-        side = f"more than {EXACT_ROWS}: on centres" if isinstance(surrogate, NystromRidge) else f"at most {EXACT_ROWS}: exact"
-        return f"{name}: {rows} rows are {side}"
+    def _choice(self, surrogate: Any) -> str:
+        how = getattr(surrogate, "choice_", None)
+        said = [] if self.surrogate is None or isinstance(self.surrogate, str) else ["given"]
+        return f"{type(surrogate).__name__}: " + "; ".join([*said, *([] if how is None else [how])])
 
     # ------------------------------------------------------------------ predict
 
@@ -279,14 +275,21 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
         if self.on_failure == "warn":
             warnings.warn(message, DecodingWarning, stacklevel=4)
 
-    def predict(self, X: Any, *, sequence: bool = False) -> np.ndarray:
+    def predict(self, X: Any, return_std: bool = False, *, sequence: bool = False) -> Any:
         """Outputs that obey the law: (m, T), or (m,) when fitted on a single column; `sequence` as in `decode`.
 
-        For a tensor X a tensor, in double precision, where X is.
+        With `return_std` also the standard deviations of new observations, before the law (`decode(X).std`). For a tensor X a
+        tensor, in double precision, where X is.
         """
-        c = self._decoded(X, sequence)[1].c
-        c = c[:, 0] if self._single else c
-        return as_given(c, X)
+        if return_std and not hasattr(self.surrogate_, "std"):
+            raise ValueError(
+                f"{type(self).__name__}.predict(return_std=True): {type(self.surrogate_).__name__} has no standard deviation "
+                "here; surrogate=None would do"
+            )
+        d = self.decode(X, sequence=sequence) if return_std else self._decoded(X, sequence)[1]
+        found = [np.asarray(d.c), np.asarray(d.std)] if return_std else [d.c]
+        given = [as_given(v[:, 0] if self._single else v, X) for v in found]
+        return tuple(given) if return_std else given[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2, the mean over outputs; outputs that are NaN in y are left out."""

@@ -48,13 +48,14 @@ class ConstrainedClassifier(LawShown, Savable, ClassifierMixin, BaseEstimator):
         `Logic(["dog -> animal", "exactly_one(a, b, c)", "at_most(2, p, q, r)"])`; None means that anything goes.
     surrogate : scikit-learn classifier or regressor, KernelRidge or Portfolio, optional
         What learns the log-odds. None means logistic regression on standardised inputs, label by label and then, starting from
-        there, all labels together under the logic (where nothing ties them together, scikit-learn's). Regressors, `KernelRidge`
+        there, all labels together under the logic (where nothing ties them together, scikit-learn's); with a tuned Gaussian
+        kernel beside the inputs where held-out rows are clearly likelier so (`surrogate_.kernel_`). Regressors, `KernelRidge`
         among them, are calibrated on held-out rows.
     loss : {"auto", "subset", "hamming", "hinge", "logistic"} or a Loss
         What a prediction is best for. "auto" is "hamming" where probabilities are known and exact (`Logic.exact_`), which has
         the better F1 and nearly as many rows right as "subset", and "subset" elsewhere. Labels that the default surrogate has
         learned together are then predicted above `thresholds_`, at most 1/2, at which each is predicted as often as by a
-        classifier of its own: above 1/2 alone rare labels would never be. The choices: the most probable
+        linear classifier of its own: above 1/2 alone rare labels would never be. The choices: the most probable
         assignment ("subset": a row is right or wrong as a whole); the fewest wrong labels on average ("hamming": by the
         probabilities of `predict_proba`); or the assignment that agrees best with the scores, sum_t w_t l(s_t(x), c_t) with
         labels in {-1, 1} ("hinge", "logistic", any `Loss`; `ZeroOne()` is the nearest assignment to the labels that each

@@ -40,7 +40,7 @@ class ConstrainedRegressor(LawfulEstimator):
         `Square(metric="identity", confidence="scores")`.
     surrogate : KernelRidge, "auto", Portfolio or any scikit-learn regressor, optional
         What learns the unconstrained part. None means `KernelRidge()`: kernels with a length scale per input, tuned and
-        averaged by their evidence; beyond 5000 rows `NystromRidge()`, the same on 2000 centres. "auto" is
+        averaged by their evidence, for each output its own, solved exactly or on centres as rows are few or many. "auto" is
         `Portfolio()`: kernel ridge, boosted trees and linear ridge, mixed for each output
         by their held-out errors; X may then be a DataFrame with categories and gaps. Any regressor or pipeline is made lawful.
     decoder : Decoder or {"posterior", "wiener"}, optional

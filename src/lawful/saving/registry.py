@@ -35,6 +35,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     # the parts of a fitted ranker
     "lawful.surrogates.pairs.factorisation": ("AveragedFactorization", "ItemBias", "MatrixFactorization", "Popularity"),
     "lawful.surrogates.pairs.priors": ("AttributeRidge", "ColdPrior", "FactorPrior"),
+    "lawful.surrogates.pairs.kernel_prior": ("KernelPrior",),
     "lawful.surrogates.pairs.query_kernel": ("QueryKernel", "Standardized"),
     "lawful.surrogates.pairs._table": ("PairTable",),
     "lawful.surrogates.pairs.large": ("FrequentPairRidge",),

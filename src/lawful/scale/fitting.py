@@ -15,7 +15,6 @@ import numpy as np
 
 from lawful._checks import check_count
 from lawful.estimators import ConstrainedRegressor
-from lawful.estimators.base import EXACT_ROWS
 from lawful.scale.graphs import computed, dask, shared, tree
 from lawful.scale.looking import Look, look, merge
 from lawful.scale.spreading import Spread
@@ -55,8 +54,6 @@ def fit(estimator: Any, X: Any, Y: Any, sample_weight: Any = None, *, sample: in
     ridge = _ridge_of(estimator)
     estimator._check()
     size = check_count(WHO, "sample", sample)
-    if getattr(estimator, "surrogate", ridge) is None:
-        size = max(size, EXACT_ROWS)  # a table that is larger than its sample has more, so that centres are the choice
     if isinstance(ridge.centers, str) and not isinstance(ridge.n_centers, str) and ridge.n_centers > size:
         raise ValueError(
             f"{WHO}.fit: {ridge.n_centers} centres cannot be drawn from a sample of {size} rows; "

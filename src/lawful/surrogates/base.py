@@ -34,7 +34,7 @@ from lawful._array import to_numpy
 from lawful.saving.models import Savable, as_plain
 from lawful.tasks import Tasks, rows_of
 
-__all__ = ["Calibration", "Fold", "HeldOut", "Surrogate", "training_part"]
+__all__ = ["Calibration", "Fold", "HeldOut", "Surrogate", "predicted", "training_part"]
 
 Fold = tuple[np.ndarray, np.ndarray]  # rows to learn from, rows held out
 
@@ -172,15 +172,7 @@ class Surrogate(Savable, BaseEstimator):
             return
         for k, (train, test) in enumerate(folds):
             part = training_part(tasks, k, train)
-            model = clone(self).fit_tasks(part)
-            if variance:
-                model._need_variance()
-            X = rows_of(tasks.inputs_of(self), test)
-            out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(X)])
-            if residuals:
-                out.residuals, out.noise = _calibration(model)
-            out.variance = to_numpy(model.variance(X))[None] if variance else None  # type: ignore[attr-defined]
-            yield out
+            yield predicted(clone(self).fit_tasks(part), part, rows_of(tasks.inputs_of(self), test), test, residuals, variance)
 
     def _need_variance(self) -> None:
         if not hasattr(self, "variance"):
@@ -202,6 +194,17 @@ class Surrogate(Savable, BaseEstimator):
         if variance:
             out.variance = np.concatenate([part.variance for part in parts], axis=1)[:, order]  # type: ignore[misc]
         return out
+
+
+def predicted(model: Any, part: Tasks, X: Any, test: np.ndarray, residuals: bool, variance: bool) -> HeldOut:
+    """What a surrogate that was fitted on `part` says of the rows `test`, whose inputs are X."""
+    if variance:
+        model._need_variance()
+    out = HeldOut(test, part, [to_numpy(z)[None] for z in model.predict_tasks(X)])
+    if residuals:
+        out.residuals, out.noise = _calibration(model)
+    out.variance = to_numpy(model.variance(X))[None] if variance else None
+    return out
 
 
 def _calibration(model: Any) -> tuple[list[np.ndarray], np.ndarray | None]:

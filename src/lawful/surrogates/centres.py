@@ -18,14 +18,12 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from lawful._array import Array, is_torch_array, to_numpy
 from lawful._checks import check_choice, check_count
-from lawful._threads import blas_threads, n_threads, on_threads
+from lawful._threads import blas_threads
 from lawful.kernels import Gaussian, Kernel, Matern, Stationary
-from lawful.surrogates.averaging import FEW, LAST, STEPS, Found, Tuner, likeliest, thinned
-from lawful.surrogates.evidence import Labels
+from lawful.surrogates.averaging import likeliest, tune_together
 from lawful.surrogates.exact import Sample, distinct
 from lawful.surrogates.members import _best_noises, _kernel, task_labels
 from lawful.surrogates.scales import OWN_TASKS, informative, input_units, without_unit
-from lawful.surrogates.scoring import Prior
 from lawful.tasks import Tasks
 
 __all__ = ["centers_of", "some_rows", "tuned"]
@@ -99,7 +97,8 @@ def tuned(
     few = [useful[i] for i in np.unique(np.linspace(0, len(useful) - 1, min(len(useful), OWN_TASKS)).round().astype(int))]
     known = None if g is None else np.log(g[few])
     with blas_threads(1):
-        best = _likeliest(families, [labels[t] for t in few], known, int((TUNING / len(few)) ** (1 / 3)), seed)
+        rows = int((TUNING / len(few)) ** (1 / 3))
+        best = likeliest(tune_together(families, [labels[t] for t in few], known, rows, seed))
         noise = np.full(T, np.nan)
         if g is None:
             together: dict[int, list[int]] = {}
@@ -109,25 +108,6 @@ def tuned(
                 noise[group] = np.exp(_best_noises(best, [labels[t] for t in group], NOISE_ROWS, seed))
             noise[np.isnan(noise)] = np.nanmedian(noise)
     return _kernel(best, units, X.mean(axis=0)), noise if g is None else g
-
-
-def _likeliest(families: tuple[Stationary, ...], tasks: list[Labels], log_g: np.ndarray | None, rows: int, seed: int) -> Found:
-    """Length scales for all tasks on so many rows: of the first family from afar, of the others from there."""
-    d = tasks[0].X.shape[1]
-    tuner, prior = Tuner(families, tasks, log_g), Prior(d)
-    some = thinned(tasks, rows, seed)
-    few = thinned(some, FEW, seed)
-    posterior = tuner.posterior(families[0], few, prior)
-    begins = tuner.equal(families[0], few, prior)
-    ends = [end for end in (posterior.descend(x, STEPS) for x in begins) if end is not None]
-    x = min(ends, key=lambda end: end.value).x if ends else begins[0]
-    first = tuner.found(families[0], some, prior, x, STEPS) or Found(families[0], x, np.inf, prior)
-
-    def other(kernel: Stationary) -> Found | None:
-        return tuner.found(kernel, some, prior, tuner.posterior(kernel, some, prior).join(first.x[:d], first.log_g), LAST)
-
-    others = on_threads(other, families[1:], n_threads(None))
-    return likeliest([first, *(one for one in others if one is not None)])
 
 
 def centers_of(ridge: Any, tasks: Tasks, kernel: Kernel, lam: float, seed: int) -> np.ndarray:

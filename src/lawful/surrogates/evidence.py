@@ -36,11 +36,11 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-from lawful.surrogates.geometry import Geometry
+from lawful.surrogates.geometry import Geometry, Groups, Symmetric
 
 __all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms", "vertex"]
 
-PROBES = 12  # random vectors for Fisher's information
+PROBES = 4  # random vectors for Fisher's information
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Labels:
 
 
 class Evidence(NamedTuple):
-    """f, its gradient in (theta, log g), the information (None unless asked for), and s2."""
+    """f, its gradient in (theta, log g), the information of groups of them (None unless asked for), and s2."""
 
     value: float
     slope: np.ndarray | None
@@ -77,14 +77,15 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    labels: Labels, geometry: Geometry, log_g: float, *, slope: bool = True, information: bool = False
+    labels: Labels, geometry: Geometry, log_g: float, *, slope: bool = True, groups: Groups | None = None
 ) -> Evidence | None:
-    """f at the kernel of `geometry` and noise g; None where A is singular in double precision."""
+    """f at the kernel of `geometry` and noise g; None where A is singular in double precision.
+
+    With `groups` of inputs also the information of their length scales, of what else the kernel has, and of log g.
+    """
     g, w, n, p = float(np.exp(log_g)), labels.w, labels.n, len(labels.w)
-    A = geometry.R.copy()
-    A.flat[:: p + 1] += g / w
-    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
-    if failed:
+    L = _factor(labels, geometry, log_g)
+    if L is None:
         return None
     half = dtrtrs(L, np.stack([labels.y, np.ones(p)], axis=1), lower=1)[0]  # L^-1 [y, 1]
     log_det = 2 * float(np.log(L.diagonal()).sum())
@@ -100,20 +101,25 @@ def evidence(
     if labels.intercept:
         value += 0.5 * np.log(height)
     grad = fisher = None
-    if information:
-        fisher = _information(labels, geometry, L, g, half[:, 1] / np.sqrt(height) if labels.intercept else None)
-    if slope:
+    if slope or groups is not None:
         back = dtrtrs(L, np.stack([code, half[:, 1]], axis=1), lower=1, trans=1)[0]
         a, b = back.T  # P y, A^-1 1
+        v = half[:, 1] / np.sqrt(height) if labels.intercept else None
+        z = np.zeros((p, 0)) if groups is None else _probes(p, v)
+        V = dtrtrs(L, z, lower=1, trans=1)[0] if z.size else z
+        root = L
+        if groups is not None:
+            root = geometry.room("L", p).T
+            np.copyto(root, L)
         low, _ = dpotri(L, lower=1, overwrite_c=1)
-        W = low + low.T
-        W.flat[:: p + 1] *= 0.5
-        if labels.intercept:
-            W -= (b / height)[:, None] * b[None, :]
-        W -= (a / s2)[:, None] * a[None, :]
-        W *= 0.5
-        noise = float(np.sum(W.diagonal() * g / w)) + 0.5 * (n - p) - 0.5 * labels.within / (g * s2)
-        grad = np.append(geometry.contract(W), noise)
+        low *= 0.5
+        outer = [a / np.sqrt(2 * s2)] + ([b / np.sqrt(2 * height)] if labels.intercept else [])
+        W = Symmetric(low, np.stack(outer))
+        noise = float(W.diagonal() @ (g / w)) + 0.5 * (n - p) - 0.5 * labels.within / (g * s2)
+        contracted, moved = geometry.both(W, V, [] if groups is None else groups)
+        grad = np.append(contracted, noise)
+        if groups is not None:
+            fisher = _information(labels, root, z, [*moved, (g / w)[:, None] * V], v)
     return Evidence(float(value), grad, fisher, s2)
 
 
@@ -149,22 +155,27 @@ def noise_terms(tasks: list[Labels], R: np.ndarray, log_g: np.ndarray) -> tuple[
 
 def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Leave-one-out residuals (P y)_i / P_ii and their expected sizes sqrt(s2 / P_ii)."""
-    p = len(labels.w)
-    A = geometry.R.copy()
-    A.flat[:: p + 1] += float(np.exp(log_g)) / labels.w
-    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
-    if failed:
+    L = _factor(labels, geometry, log_g)
+    if L is None:
         return None
     low, _ = dpotri(L, lower=1, overwrite_c=1)
-    P = low + low.T
-    P.flat[:: p + 1] *= 0.5
+    P = Symmetric(low, np.zeros((0, len(low))))
     if labels.intercept:
-        b = P.sum(axis=1)
-        P -= np.outer(b, b / b.sum())
-    a = P @ labels.y
+        b = P.times(np.ones((len(low), 1)))
+        P = Symmetric(low, b.T / np.sqrt(b.sum()))
+    a = P.times(labels.y[:, None])[:, 0]
     s2 = (float(labels.y @ a) + labels.within / float(np.exp(log_g))) / labels.free
     diagonal = np.maximum(P.diagonal(), 1e-300)
     return a / diagonal, np.sqrt(max(s2, 1e-300) / diagonal)
+
+
+def _factor(labels: Labels, geometry: Geometry, log_g: float) -> np.ndarray | None:
+    """L of A = L L', in the room of the geometry; None where A is singular."""
+    A = geometry.room("A", len(labels.w))
+    np.copyto(A, geometry.R)
+    np.einsum("ii->i", A)[...] += float(np.exp(log_g)) / labels.w
+    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
+    return None if failed else L
 
 
 def vertex(x: np.ndarray, f: np.ndarray) -> float:
@@ -177,14 +188,15 @@ def vertex(x: np.ndarray, f: np.ndarray) -> float:
     return float(x[at] + (0.5 * (left - right) / bend * (x[at + 1] - x[at]) if bend > 1e-12 else 0.0))
 
 
-def _information(labels: Labels, geometry: Geometry, L: np.ndarray, g: float, v: np.ndarray | None) -> np.ndarray:
-    """Fisher's information of (theta, log g), from random vectors; the same ones every time."""
-    p = len(labels.w)
+def _probes(p: int, v: np.ndarray | None) -> np.ndarray:
+    """Random vectors z, the same ones every time, orthogonal to the constant's direction v."""
     z = np.random.default_rng(0).standard_normal((p, PROBES))
-    if v is not None:
-        z -= v[:, None] * (v @ z)
-    V = dtrtrs(L, z, lower=1, trans=1)[0]
-    moved = [*geometry.slopes(V), (g / labels.w)[:, None] * V]
+    return z if v is None else z - v[:, None] * (v @ z)
+
+
+def _information(labels: Labels, L: np.ndarray, z: np.ndarray, moved: list[np.ndarray], v: np.ndarray | None) -> np.ndarray:
+    """Fisher's information of (theta, log g), from dA / d(theta_i or log g) L^-T z."""
+    p = len(labels.w)
     out = dtrtrs(L, np.concatenate(moved, axis=1), lower=1)[0]
     if v is not None:
         out -= v[:, None] * (v @ out)

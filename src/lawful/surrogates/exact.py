@@ -40,7 +40,8 @@ from lawful._array import (
     solve_lower,
     to_numpy,
 )
-from lawful.kernels import Kernel
+from lawful._threads import blas_threads
+from lawful.kernels import Kernel, Precomputed
 from lawful.surrogates.samples import Sample, distinct
 
 __all__ = ["CholeskyFactor", "Factor", "Sample", "Solution", "SpectralFactor", "distinct"]
@@ -81,6 +82,8 @@ class Factor:
     """
 
     level: float  # mean of k(x_i, x_i): the scale of lambda
+    computed: tuple[str, ...] = ()  # attributes that can be computed again from the others
+    kept = True  # whether they are there, after `slim`
 
     def __init__(self, kernel: Kernel, sample: Sample, intercept: bool = True) -> None:
         xp = array_namespace(sample.weights)
@@ -168,6 +171,17 @@ class Factor:
 
     def slim(self, keep: bool = True) -> None:
         """Forget what only fitting needs: `predict` still works and, with `keep`, `scores` and `variance`."""
+
+    def again(self) -> Factor:
+        """A new factor like this one."""
+        raise NotImplementedError
+
+    def compute_again(self, names: list[str]) -> None:
+        """What a state left out."""
+        if self.kept:
+            with blas_threads(1):
+                new = self.again()
+            self.__dict__.update((name, getattr(new, name)) for name in names)
 
     def spread_of_loo(self, lam: Any, k: int) -> Array:
         """(k,): mean over the inputs of 1 / P_ii, the leave-one-out predictive variance of a Gaussian process."""
@@ -294,9 +308,17 @@ class SpectralFactor(DualFactor):
             raise ValueError(TOO_SMALL.format(lam=float(np.min(lam)), least=EPS * self.level))
         return super().nu(lam, k)
 
+    computed: tuple[str, ...] = ("U",)
+
+    def again(self) -> Factor:
+        return SpectralFactor(self.kernel, self.sample, self.intercept)
+
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)
         del self.U2
+        self.kept = keep
+        if isinstance(self.kernel, Precomputed):
+            self.computed = ()
         if not keep:
             del self.U
 
@@ -350,9 +372,16 @@ class CholeskyFactor(DualFactor):
                 raise ValueError(TOO_SMALL.format(lam=lam, least=EPS * self.level)) from error
         return self._cholesky(3 * lam, highest)
 
+    computed: tuple[str, ...] = ("L",)
+
+    def again(self) -> Factor:
+        return CholeskyFactor(self.kernel, self.sample, self.lam, self.intercept)
+
     def slim(self, keep: bool = True) -> None:
         super().slim(keep)
-        self._diagonal = None
+        self._diagonal, self.kept = None, keep
+        if isinstance(self.kernel, Precomputed):
+            self.computed = ()
         if not keep:
             del self.L
 

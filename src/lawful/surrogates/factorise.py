@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from lawful._array import array_namespace
-from lawful.kernels import Kernel
-from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, SpectralFactor
+from lawful._memory import available_memory
+from lawful.kernels import Kernel, Precomputed
+from lawful.surrogates.exact import LARGE, CholeskyFactor, Factor, Sample, SpectralFactor
+from lawful.surrogates.large import LargeFactor, solvable
 from lawful.surrogates.low_rank import low_rank
 from lawful.surrogates.primal import PrimalFactor
+from lawful.surrogates.samples import COPIES
+from lawful.surrogates.sparse import SparseFactor
 
 HIGHEST = 1e-8  # a lambda above it is not made singular by rounding
+WORK, DEVICE_WORK = 2.3e13, 1e15  # operations that exact solutions may take: four outputs of 25,600 rows; benchmarks/sizes.py
 
 
 def make_factor(
@@ -37,7 +42,24 @@ def make_factor(
     return SpectralFactor(kernel, sample, intercept)
 
 
-def regular_factor(kernel: Kernel, sample: Sample, intercept: bool, lam: np.ndarray) -> tuple[np.ndarray, Factor]:
-    """The factor of a tuned lambda (the same for all tasks), or of a larger one where rounding has made the matrix singular."""
-    factor = make_factor(kernel, sample, intercept, float(lam[0]), highest=HIGHEST)
-    return (np.full_like(lam, factor.lam) if isinstance(factor, CholeskyFactor) else lam), factor
+def regular_factor(
+    kernel: Kernel, sample: Sample, intercept: bool, lam: np.ndarray, exact: bool = True
+) -> tuple[np.ndarray, Factor]:
+    """The factor of a tuned lambda (the same for all tasks), or of a larger one where rounding has made the matrix singular.
+
+    `exact`: whether that of all inputs is affordable, however many there are.
+    """
+    factor: Factor
+    if len(sample.points) <= LARGE or isinstance(kernel, Precomputed) or hasattr(kernel, "features"):
+        factor = make_factor(kernel, sample, intercept, float(lam[0]), highest=HIGHEST)
+    elif exact and solvable(len(sample.points), float(lam[0]) * len(sample.points)):
+        factor = LargeFactor(kernel, sample, float(lam[0]), intercept, HIGHEST)
+    else:
+        factor = SparseFactor(kernel, sample, float(lam[0]), intercept)
+    return (np.full_like(lam, factor.lam) if isinstance(factor, CholeskyFactor | LargeFactor) else lam), factor
+
+
+def affordable(sizes: list[int], host: bool) -> bool:
+    """Whether kernel matrices of so many inputs each may be factored: in time, and in memory one after the other."""
+    work, room = sum(float(p) ** 3 / 3 for p in sizes), 8.0 * COPIES * float(max(sizes)) ** 2
+    return work <= (WORK if host else DEVICE_WORK) and (not host or room <= available_memory())

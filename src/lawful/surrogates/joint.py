@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-__all__ = ["as_often", "refine"]
+__all__ = ["as_often", "refine", "surprise"]
 
 HELD = 1e4  # log-odds of a label that is known
 MAX_ITER = 50
@@ -30,15 +30,14 @@ FREE = 1e-3  # the strength for intercepts
 LEAST, MOST = 0.2, 0.5  # a label below the one is never predicted, and one above the other always is
 
 
-def refine(W0: np.ndarray, U: np.ndarray, Y: np.ndarray, weights: np.ndarray, law: Any, strength: float) -> np.ndarray:
-    """Coefficients (T, d + 1), intercept last, from those of separate fits; U (n, d), Y (n, T) with NaN, weights (n,).
+def refine(W0: np.ndarray, U: np.ndarray, Y: np.ndarray, weights: np.ndarray, law: Any, strength: Any) -> np.ndarray:
+    """Coefficients (T, d + 1), intercept last, from those of separate fits; U (n, d), Y (n, T) with NaN, weights (n,),
+    strength a number or (d,).
 
     Rows whose labels contradict the logic say nothing about it and are left out.
     """
     rows = np.flatnonzero(weights > 0)
-    known = np.isfinite(Y)
-    held = np.where(known, HELD * (2 * np.nan_to_num(Y) - 1), 0.0)
-    offset = HELD * np.where(known, np.nan_to_num(Y), 0.0).sum(axis=1)
+    known, (held, offset) = np.isfinite(Y), _held(Y)
     possible = law.sums(held[rows])[0] - offset[rows] > -HELD / 2
     rows = rows[possible]
     rows = _some(rows, law)
@@ -47,8 +46,7 @@ def refine(W0: np.ndarray, U: np.ndarray, Y: np.ndarray, weights: np.ndarray, la
     Z = np.hstack([U[rows], np.ones((len(rows), 1))])
     Y, held, offset, w = np.nan_to_num(Y[rows]), held[rows], offset[rows], weights[rows]
     gaps = np.flatnonzero(~known[rows].all(axis=1))
-    price = np.full(W0.shape[1], strength)
-    price[-1] = FREE
+    price = np.append(np.broadcast_to(np.asarray(strength, float), W0.shape[1] - 1), FREE)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         W = flat.reshape(W0.shape)
@@ -65,6 +63,19 @@ def refine(W0: np.ndarray, U: np.ndarray, Y: np.ndarray, weights: np.ndarray, la
 
     found = minimize(loss, W0.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITER})
     return np.asarray(found.x).reshape(W0.shape) if np.isfinite(found.x).all() else W0
+
+
+def surprise(s: np.ndarray, Y: np.ndarray, law: Any) -> np.ndarray:
+    """(n,) -log P(known labels | log-odds s) under the law; 0 where the labels contradict it."""
+    held, offset = _held(Y)
+    inside = law.sums(s + held)[0] - offset
+    return np.where(inside > -HELD / 2, law.sums(s)[0] - inside, 0.0)
+
+
+def _held(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds (n, T) that hold known labels where they are, and what they add to the sums of rows that may have them (n,)."""
+    known, true = np.isfinite(Y), np.nan_to_num(Y)
+    return np.where(known, HELD * (2 * true - 1), 0.0), HELD * np.where(known, true, 0.0).sum(axis=1)
 
 
 def as_often(s: np.ndarray, said: np.ndarray, weights: np.ndarray, law: Any) -> np.ndarray:

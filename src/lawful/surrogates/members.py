@@ -1,8 +1,8 @@
 """The evidence rule: for every task the kernels that evidence leaves it, with lambda = g / n, and their shares.
 
-Up to `REFINED` rows each of a dozen tasks has length scales of its own and, where some have few rows, an eye on those that all
-share (`averaging`). Beyond, or for more tasks, all have the same kernels, chosen for all together, and noise of their own;
-beyond `REFINED` rows one kernel and one noise, so that one factorisation serves all tasks on the same rows.
+Each task has length scales and noise of its own, whatever stands beside it and however many rows there are; where some have
+few rows, with an eye on those that all share (`averaging`). Of very many tasks some search, and the others start from
+what these found. With scales="shared" all have the same kernels, chosen for all together.
 """
 
 from __future__ import annotations
@@ -16,8 +16,19 @@ from lawful._array import Array, to_numpy
 from lawful._checks import check_choice
 from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Additive, Kernel, Stationary, Trend
-from lawful.surrogates.averaging import FEW, REFINED, Found, candidates, thinned, tune, tune_together, weights_of
-from lawful.surrogates.evidence import Labels, noise_path
+from lawful.surrogates.averaging import (
+    LAST,
+    LEVELS,
+    MANY,
+    Found,
+    Tuner,
+    candidates,
+    thinned,
+    tune,
+    tune_together,
+    weights_of,
+)
+from lawful.surrogates.evidence import Labels, noise_path, vertex
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.geometry import geometry
 from lawful.surrogates.scales import OWN_TASKS, informative, input_units
@@ -26,11 +37,11 @@ from lawful.surrogates.tuning import round_digits
 
 __all__ = ["Member", "likely_members"]
 
-ROWS = 1500  # to tune on, unless the user says otherwise
 TOGETHER = 4e7  # the sum of n_t^3 on which tasks find length scales to share; eight times that if they keep them
+MOST_TUNED = 16  # tasks that search for themselves; of more, the others start from what these found
+GRID = np.arange(LOWEST, HIGHEST, 1.0)
+NOISE_PRIOR = np.array([noise_prior(g) for g in GRID])
 SPARSE = 10  # rows per input below which a task looks at the others
-OWN_ROWS = 1.7e9  # the sum of n_t^3 on which tasks find length scales of their own
-OWN_WORK = 4e10  # the sum of n_t^3 up to which tasks have length scales of their own
 
 
 class Member(NamedTuple):
@@ -54,7 +65,7 @@ def likely_members(
     T, d = len(y), X.shape[1]
     units = input_units(X, samples)
     useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
-    families = (kernel,) if kernel is not None else candidates(max(s.points.shape[0] for s in samples), d, intercept)
+    families = (kernel,) if kernel is not None else candidates(d, intercept)
     if not useful:
         plain = clone(families[0]).set_params(sigma=units * np.sqrt(d))
         return [[Member(plain, _default_lam(lam, samples, t), 1.0)] for t in range(T)]
@@ -62,27 +73,61 @@ def likely_members(
     inputs = {id(sample): to_numpy(X)[sample.points] / units for sample in samples}
     labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
     log_g = None if lam is None else {t: np.log(lam[t] * labels[t].n) for t in useful}
-    rows = ROWS if ridge.max_tuning_rows is None else max(int(ridge.max_tuning_rows), 3)
+    rows = None if ridge.max_tuning_rows is None else max(int(ridge.max_tuning_rows), 3)
     seed = 0 if ridge.random_state is None else int(np.random.default_rng(ridge.random_state).integers(2**32))
     with blas_threads(1):
         shared = None
-        own = len(useful) == 1 or own_scales(ridge.scales, samples, useful)
+        own = check_choice("KernelRidge", "scales", ridge.scales, ("auto", "shared", "task")) != "shared" or len(useful) == 1
         sparse = any(len(labels[t].y) < SPARSE * d for t in useful)
         if len(useful) > 1 and (sparse or not own):
-            shared = _together(families, labels, log_g, rows, own, seed)
+            shared = _together(families, labels, log_g, rows or MANY, own, seed)
         if own:
-            rows = max(min(rows, int((OWN_ROWS / len(useful)) ** (1 / 3))), 2 * FEW)
-            one = lambda t: tune(families, labels[t], None if log_g is None else log_g[t], rows, shared, seed)  # noqa: E731
-            found = on_threads(one, useful, n_threads(None))
-            members = {
-                t: _members(f, units, middle, labels[t].n, None if log_g is None else log_g[t]) for t, f in zip(useful, found)
-            }
+
+            def one(t: int) -> list[Found]:
+                return tune(families, labels[t], None if log_g is None else log_g[t], rows, shared, seed)
+
+            first = different(labels, MOST_TUNED) if log_g is None else useful
+            found = dict(zip(first, on_threads(one, first, n_threads(None))))
+            pool = [min(f, key=lambda member: member.cost) for f in found.values()]
+            rest = [t for t in useful if t not in found]
+            found |= zip(rest, on_threads(lambda t: borrowed(families, labels[t], pool, seed), rest, n_threads(None)))
+            known = {t: None if log_g is None else log_g[t] for t in useful}
+            members = {t: _members(f, units, middle, labels[t].n, known[t]) for t, f in found.items()}
         else:
             assert shared is not None
-            members = _shared_members(shared, units, middle, labels, log_g, rows, seed)
-    first = members[useful[0]][0].kernel
+            members = _shared_members(shared, units, middle, labels, log_g, rows or MANY, seed)
+    common = members[useful[0]][0].kernel
     typical = float(np.median([members[t][0].lam for t in useful]))  # type: ignore[arg-type]
-    return [members.get(t) or [Member(first, typical if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+    return [members.get(t) or [Member(common, typical if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+
+
+def different(labels: dict[int, Labels], most: int) -> list[int]:
+    """At most so many tasks, as different from each other as can be, in an order that does not depend on theirs."""
+    tasks = list(labels)
+    if len(tasks) <= most:
+        return tasks
+    inputs = {tuple(x): i for i, x in enumerate(np.unique(np.concatenate([labels[t].X for t in tasks]), axis=0))}
+    Y = np.zeros((len(inputs), len(tasks)))
+    for j, t in enumerate(tasks):
+        Y[[inputs[tuple(x)] for x in labels[t].X], j] = labels[t].y - labels[t].y.mean()
+    near = np.abs(np.corrcoef(Y.T + 1e-300))
+    chosen = [int(np.argmax(np.round(near.sum(axis=0), 9)))]
+    while len(chosen) < most:
+        chosen.append(int(np.argmin(np.round(near[chosen].max(axis=0), 9))))
+    return [tasks[j] for j in chosen]
+
+
+def borrowed(families: tuple[Stationary, ...], labels: Labels, pool: list[Found], seed: int) -> list[Found]:
+    """Members of a task that starts from what others found: the likeliest of the pool for its own labels, and a few steps."""
+    tuner, (few,) = Tuner(families, [labels], None), thinned([labels], LEVELS[0], seed)
+    begins = []
+    for one in pool:
+        path = noise_path([few], geometry(one.kernel, few.X, one.theta, tuner.room), GRID)[:, 0] + NOISE_PRIOR
+        begins.append((float(path.min()), vertex(GRID, path), one))
+    _, log_g, best = min(begins, key=lambda begin: begin[0])
+    x = np.append(best.theta, log_g)
+    end = tuner.found(best.kernel, [few], best.prior, x, LAST)
+    return [best._replace(x=x) if end is None else end]
 
 
 def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float:
@@ -147,10 +192,8 @@ def _shared_members(
     rows: int,
     seed: int,
 ) -> dict[int, list[Member]]:
-    """The same kernels for all tasks, with noise of its own for each; beyond `REFINED` rows one kernel and one noise."""
+    """The same kernels for all tasks, with noise of its own for each."""
     weights = weights_of(shared)
-    if max(len(one.y) for one in labels.values()) > REFINED:
-        weights = (weights == weights.max()).astype(float)
     out: dict[int, list[Member]] = {t: [] for t in labels}
     by_inputs: dict[int, list[int]] = {}
     for t, one in labels.items():
@@ -170,26 +213,15 @@ def _shared_members(
 
 
 def _best_noises(one: Found, tasks: list[Labels], rows: int, seed: int) -> np.ndarray:
-    """log g of tasks on the same inputs; one for all beyond `REFINED` rows, so that one factorisation serves them."""
+    """log g of tasks on the same inputs."""
     some = thinned(tasks, rows, seed)
     grid = np.arange(LOWEST, HIGHEST, 0.2)
     values = (
         noise_path(some, geometry(one.kernel, some[0].X, one.theta), grid) + np.array([noise_prior(g) for g in grid])[:, None]
     )
-    if len(tasks[0].y) > REFINED:
-        values = np.tile(values.sum(axis=1, keepdims=True), (1, len(tasks)))
     at = np.clip(np.argmin(values, axis=0), 1, len(grid) - 2)
     columns = np.arange(len(tasks))
     left, mid, right = (values[at + k, columns] for k in (-1, 0, 1))
     bend = left - 2 * mid + right
     shift = np.where(bend > 1e-9, 0.5 * (left - right) / np.where(bend > 1e-9, bend, 1.0), 0.0)
     return grid[at] + 0.2 * np.clip(shift, -1, 1)
-
-
-def own_scales(scales: str, samples: list[Sample], useful: list[int]) -> bool:
-    """Whether tasks get length scales of their own: evidence ties them to the shared ones, so few rows are no objection."""
-    check_choice("KernelRidge", "scales", scales, ("auto", "shared", "task"))
-    if scales != "auto":
-        return scales == "task"
-    sizes = np.array([samples[t].points.shape[0] for t in useful], dtype=float)
-    return len(useful) <= OWN_TASKS and float((sizes**3).sum()) <= OWN_WORK and sizes.max() <= REFINED

@@ -24,8 +24,8 @@ from lawful._correlations import shrunk_correlation
 from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
-from lawful.surrogates.exact import LARGE, Sample, distinct
-from lawful.surrogates.factorise import make_factor, regular_factor
+from lawful.surrogates.exact import LARGE, DualFactor, Sample, distinct
+from lawful.surrogates.factorise import affordable, make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
@@ -33,19 +33,22 @@ from lawful.surrogates.parts import Part, at, mixed_means, mixed_variance, noise
 from lawful.surrogates.samples import require_room
 from lawful.surrogates.scales import auto_lam, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.shared_noise import share_noise
+from lawful.surrogates.sparse import SparseFactor
 from lawful.surrogates.state import ridge_from_state, ridge_state
 from lawful.surrogates.tuning import lam_by_rule
 from lawful.tasks import Tasks, check_inputs
 
 __all__ = ["KernelRidge"]
 
-VARIANCE_ROWS = 3000  # beyond, factors are not kept and there is no predictive variance
+VARIANCE_ROWS = 3000  # beyond, factors of kernels and lambdas that were given are not kept
+WORSE, MORE, TRIES = 1.05, 100.0, 4  # squared errors beyond the variance of labels, the factor of lambda then, and how often
 ALONE = 8  # so many tasks with one kernel and lambdas of their own are cheaper factored one by one than through eigenvectors
 
 
 def _has_variance(ridge: KernelRidge) -> bool:
-    # k(x, x) is not among precomputed entries; and n^2 numbers per predicted row are too many for large n
-    return not isinstance(ridge.kernel, Precomputed) and getattr(ridge, "n_rows_", 0) <= VARIANCE_ROWS
+    # k(x, x) is not among precomputed entries; and of a large kernel that was given no factor is kept
+    kept = getattr(ridge, "n_rows_", 0) <= VARIANCE_ROWS or not any(isinstance(p.factor, DualFactor) for p in ridge._parts)
+    return not isinstance(ridge.kernel, Precomputed) and kept
 
 
 class KernelRidge(RegressorMixin, Surrogate):
@@ -75,6 +78,7 @@ class KernelRidge(RegressorMixin, Surrogate):
 
     Attributes
     ----------
+    choice_ (how it was solved: all rows exactly or, where these are too many, on centres),
     members_ (for each task its kernels, each with lambda and its share of the prediction; the largest first), kernels_ and
     lam_ (T,) (the first member of each task), kernel_ (the kernel that all tasks share, if they do), loo_mse_ (T,), groups_
     (lists of tasks that share a factorisation).
@@ -117,15 +121,18 @@ class KernelRidge(RegressorMixin, Surrogate):
 
     loo = True
     _noise: float | None = None  # that all tasks share
+    _known: list[list[Member]] | None = None  # what was tuned elsewhere
 
     def fit_tasks(self, tasks: Tasks) -> Self:
         tasks, intercept, self._bases = without_base(self.intercept, tasks)
-        samples = self._samples(tasks, self._given_kernels(len(tasks))[0])
+        samples = self._samples(tasks, self._given_kernels(len(tasks))[0], self._auto and self._tunes)
         scaled = [without_unit(v, w) for v, w in zip(tasks.y, tasks.weights)]
         self.members_ = self._members(tasks, intercept, samples, scaled)
         self.n_rows_ = max(sample.points.shape[0] for sample in samples)
         self._widths = [z.shape[1] for z in tasks.Z]
         self._parts = self._fitted(tasks, samples, scaled, intercept)
+        centres = [part.factor.centers.shape[0] for part in self._parts if isinstance(part.factor, SparseFactor)]
+        self.choice_ = f"{tasks.n_seen} rows, " + (f"on {max(centres)} centres" if centres else "exact")
         self._settle(tasks)
         for part in self._parts:
             part.factor.slim(keep=self.n_rows_ <= VARIANCE_ROWS)
@@ -136,11 +143,19 @@ class KernelRidge(RegressorMixin, Surrogate):
         xp, y, Z = array_namespace(tasks.X), tasks.y, tasks.Z
 
         def fit(group: tuple[list[int], Kernel, np.ndarray | None, list[float]]) -> Part:
-            g, kernel, lam, weight = group
+            part = solved(*group)
+            for _ in range(TRIES):  # worse than the mean: evidence was mistaken, and there is more noise than it believes
+                spread = [float(np.var(to_numpy(y[t]))) for t in group[0]]
+                if not self._guarded or np.all(to_numpy(xp.mean(part.residuals**2, axis=0)) <= WORSE * np.array(spread)):
+                    break
+                part = solved(group[0], group[1], MORE * part.lam, group[3])
+            return part
+
+        def solved(g: list[int], kernel: Kernel, lam: np.ndarray | None, weight: list[float]) -> Part:
             sample = samples[g[0]]
             alike = lam is not None and bool(np.all(lam == lam[0]))
             if alike and lam is not None and self._auto:
-                lam, factor = regular_factor(kernel, sample, intercept, lam)
+                lam, factor = regular_factor(kernel, sample, intercept, lam, exact)
             else:
                 factor = make_factor(kernel, sample, intercept, lam[0] if alike and lam is not None else None)
             if lam is None:
@@ -152,7 +167,8 @@ class KernelRidge(RegressorMixin, Surrogate):
             return part
 
         groups = list(self._groups(tasks))
-        if len(groups) == 1 or self.n_rows_ > LARGE or not is_numpy_namespace(xp):
+        exact = affordable([samples[g[0]].points.shape[0] for g, *_ in groups], is_numpy_namespace(xp))
+        if self.n_rows_ > LARGE or not is_numpy_namespace(xp):
             return [fit(group) for group in groups]
         with blas_threads(1):
             return on_threads(fit, groups, n_threads(None))
@@ -162,6 +178,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         check_choice("KernelRidge", "tune", self.tune, ("evidence", "loo"))
         check_choice("KernelRidge", "noise", self.noise, ("own", "shared"))
         self._noise = None
+        if self._known is not None:
+            return self._known
         kernel = self._given_kernels(len(tasks))
         lam = None if self._auto else lam_by_rule(self.lam, [float(to_numpy(w).sum()) for w in tasks.weights])
         shared, likely = self.noise == "shared", self.tune == "evidence" and len(kernel) == 1 and is_auto(kernel[0])
@@ -253,7 +271,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         """As every surrogate; for a path of lambdas (L, T) in place of `lam` from one factorisation for each fold.
 
         Leave-one-out is in closed form, with n lambda and what was tuned held fixed. Folds tune for themselves: only where
-        nothing is left to tune do they share work.
+        nothing is left to tune do they share work. (`refitted` is for who may tune once for all folds.)
         """
         if variance:
             self._need_variance()
@@ -272,6 +290,13 @@ class KernelRidge(RegressorMixin, Surrogate):
         found = held_out(left, kernels, lams, intercept, folds, residuals, variance)
         for k, h in enumerate(found):
             yield with_bases(h, bases, tasks if folds is None else tasks.take(folds[k][0]))
+
+    def refitted(self, tasks: Tasks, part: Tasks) -> Self:
+        """A ridge fitted on `part` with the kernels and the noise n lambda that this one found on `tasks`."""
+        sizes = [(float(to_numpy(w).sum()), float(to_numpy(v).sum())) for w, v in zip(tasks.weights, part.weights)]
+        out = clone(self)
+        out._known = [[m._replace(lam=m.lam * n / k) for m in ms] for ms, (n, k) in zip(self.members_, sizes)]  # type: ignore[operator]
+        return out.fit_tasks(part)
 
     @available_if(_has_variance)
     def variance(self, X: Array) -> Array:
@@ -343,19 +368,25 @@ class KernelRidge(RegressorMixin, Surrogate):
         return any(is_auto(as_kernel(kernel)) for kernel in kernels)
 
     @staticmethod
-    def _samples(tasks: Tasks, kernel: Kernel) -> list[Sample]:
+    def _samples(tasks: Tasks, kernel: Kernel, tuned: bool) -> list[Sample]:
         """The distinct inputs of each task; one object for tasks on the same rows with the same weights."""
         out: list[Sample] = [None] * len(tasks)  # type: ignore[list-item]
         for g in tasks.groups():
             sample = distinct(tasks.X, to_numpy(tasks.rows[g[0]]), to_numpy(tasks.weights[g[0]]), kernel)
             for t in g:
                 out[t] = sample
-        require_room(out, kernel)
+        if not tuned:
+            require_room(out, kernel)
         return out
 
     @property
     def _auto(self) -> bool:
         return isinstance(self.lam, str) and self.lam == "auto"
+
+    @property
+    def _guarded(self) -> bool:
+        """Whether kernels and noise are a choice of evidence, which errors may call in question."""
+        return self._auto and self._tunes and self.tune == "evidence" and self.noise == "own" and self.intercept is True
 
     def _given_kernels(self, n_tasks: int) -> list[Kernel]:
         """One kernel for all tasks, or one for each."""

@@ -8,8 +8,9 @@ where for a task beside others the first two terms may be sum_j (t_j - shared t_
 differ in relevance: where few of many inputs matter, it is large. So it is unknown too; and inputs may have no say at all,
 which no finite tau says: of k inputs out of d, any k as probable as another, k from 1 to d, only these have a prior (tau = 1)
 and length scales, which costs log d + log(d choose k). The log odds of the share of `Additive` are normal, around 0 with
-standard deviation 2. The posterior is minimised for each prior, and what a (family, prior) explains is Laplace's approximation
-of its integral,
+standard deviation 2. Of many inputs those whose length scales matter most are free, and the others have one in common:
+`groups` are the inputs that move together, and slopes, curvatures and steps are those of groups. The posterior is minimised
+for each prior, and what a (family, prior) explains is Laplace's approximation of its integral,
 
     log evidence = -(f + prior) - log(volume of the prior) - 1/2 log|H|,      H = F + the prior's curvature.
 
@@ -22,11 +23,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import gammaln
 
 from lawful.kernels import Stationary
 from lawful.surrogates.evidence import Labels, evidence
-from lawful.surrogates.geometry import Geometry, geometry
+from lawful.surrogates.geometry import Geometry, Groups, Room, geometry
 
 TYPICAL, BREADTH = 3.0, 2.0  # the middle of the length scales: about so many standard deviations times sqrt(d), within e^2
 NOISE, NOISE_BREADTH = np.log(0.01), 4.0
@@ -71,20 +73,33 @@ class Prior:
         slope = apart / self.tau**2 + far / (d * BREADTH**2)
         return value, slope, (np.eye(d) - 1 / d) / self.tau**2 + 1 / (d * BREADTH) ** 2
 
-    @property
-    def volume(self) -> float:
-        """What a wide prior costs, in nats: the log of its standard deviations, one in each direction."""
+    def volume(self, groups: Groups) -> float:
+        """What a wide prior costs, in nats: the log of its standard deviations, one for each group of inputs."""
         if self.keep is not None:
             d, k = self.d, len(self.keep)
-            return Prior(k, self.tau).volume + float(np.log(d) + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
-        if self.anchor is not None:
-            return self.d * float(np.log(self.tau))
-        return (self.d - 1) * float(np.log(self.tau)) + float(np.log(BREADTH * np.sqrt(self.d)))
+            choices = float(np.log(d) + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
+            return Prior(k, self.tau).volume(alone(k)) + choices
+        R = together(groups, self.d)
+        return -0.5 * float(np.linalg.slogdet(R.T @ self(np.zeros(self.d))[2] @ R)[1])
+
+
+def alone(d: int) -> Groups:
+    """Every input in a group of its own."""
+    return [np.array([j]) for j in range(d)]
+
+
+def together(groups: Groups, d: int) -> np.ndarray:
+    """(d, groups), 1 where an input is in a group."""
+    out = np.zeros((d, len(groups)))
+    for k, g in enumerate(groups):
+        out[g, k] = 1.0
+    return out
 
 
 @dataclass
 class Point:
-    """Where a descent stands: x = (t, what else the kernel has, log g of each task), objective, its slope and curvature."""
+    """Where a descent stands: x = (t, what else the kernel has, log g of each task), objective, its slope and curvature; these
+    in the coordinates (groups of t, what else the kernel has, log g of each task)."""
 
     x: np.ndarray
     value: float
@@ -100,7 +115,14 @@ class Posterior:
     tasks: list[Labels]
     prior: Prior
     log_g: np.ndarray | None = None  # known noise
+    groups: Groups | None = None  # inputs whose length scales move together; None: every input alone
+    room: Room = field(default_factory=Room)
     evaluations: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.groups = alone(self.d) if self.groups is None else self.groups
+        rest = self.kernel.extra + (len(self.tasks) if self.log_g is None else 0)
+        self.expand = block_diag(together(self.groups, self.d), np.eye(rest))  # from coordinates of a Point to x
 
     @property
     def d(self) -> int:
@@ -130,29 +152,33 @@ class Posterior:
         return float(total)
 
     def at(self, x: np.ndarray) -> Point | None:
-        d, m, rest = self.d, self.m, x[self.d : self.m]
+        assert self.groups is not None
+        d, m, q, R = self.d, self.m, len(self.groups) + self.kernel.extra, self.expand
         value, slope_t, curvature_t = self.prior(x[:d])
-        slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
-        slope[:d], curvature[:d, :d] = slope_t, curvature_t
+        slope, bend = np.zeros(len(x)), np.zeros((len(x), len(x)))
+        slope[:d], bend[:d, :d] = slope_t, curvature_t
+        rest = x[d:m]
         value += float(rest @ rest) / (2 * SHARE_BREADTH**2)
-        slope[d:m], curvature[d:m, d:m] = rest / SHARE_BREADTH**2, np.eye(m - d) / SHARE_BREADTH**2
+        slope[d:m], bend[d:m, d:m] = rest / SHARE_BREADTH**2, np.eye(m - d) / SHARE_BREADTH**2
+        curvature = R.T @ bend @ R
         self.evaluations += 1
         for k, (labels, log_g, matrices) in enumerate(zip(self.tasks, self.noise(x), self._geometries(x[:m]))):
-            found = evidence(labels, matrices, float(log_g), information=True)
+            found = evidence(labels, matrices, float(log_g), groups=self.groups)
             if found is None:
                 return None
             assert found.slope is not None and found.information is not None
             value += found.value
             slope[:m] += found.slope[:m]
-            curvature[:m, :m] += found.information[:m, :m]
+            curvature[:q, :q] += found.information[:q, :q]
             if self.log_g is None:
                 value += noise_prior(log_g)
                 slope[m + k] = found.slope[m] + (log_g - NOISE) / NOISE_BREADTH**2
-                curvature[m + k, m + k] = found.information[m, m] + 1 / NOISE_BREADTH**2
-                curvature[:m, m + k] += found.information[:m, d]
-                curvature[m + k, :m] += found.information[:m, d]
+                curvature[q + k, q + k] = found.information[q, q] + 1 / NOISE_BREADTH**2
+                curvature[:q, q + k] += found.information[:q, q]
+                curvature[q + k, :q] += found.information[:q, q]
+        slope = R.T @ slope
         if self.prior.keep is not None:
-            out = np.setdiff1d(np.arange(d), self.prior.keep)
+            out = [k for k, g in enumerate(self.groups) if not np.isin(g, self.prior.keep).any()]
             slope[out], curvature[out], curvature[:, out] = 0.0, 0.0, 0.0
             curvature[out, out] = 1.0  # they stay where they are
         return Point(x, float(value), slope, curvature)
@@ -160,7 +186,8 @@ class Posterior:
     def _geometries(self, theta: np.ndarray) -> list[Geometry]:
         """One for each task; the same object for tasks with the same inputs."""
         inputs = {id(labels.X): labels.X for labels in self.tasks}
-        made = {key: geometry(self.kernel, X, theta) for key, X in inputs.items()}
+        alone = len(inputs) == 1  # several are held at once
+        made = {key: geometry(self.kernel, X, theta, self.room if alone else None, self.groups) for key, X in inputs.items()}
         return [made[id(labels.X)] for labels in self.tasks]
 
     def best_noise(self, t: np.ndarray, grid: np.ndarray) -> np.ndarray:
@@ -174,54 +201,45 @@ class Posterior:
 
     def relevant(self, x: np.ndarray) -> Prior:
         """The prior under which only some inputs have a say: of those with the shortest length scales, the likeliest number."""
-        order = np.argsort(x[: self.d], kind="stable")
-        priors = [Prior(self.d, keep=np.sort(order[:k])) for k in range(1, self.d + 1)]
-        heights = [replace(self, prior=p).value(without(x, p)) + p.volume for p in priors]
+        assert self.groups is not None
+        free = np.concatenate([g for g in self.groups if len(g) == 1])
+        order = free[np.argsort(x[free], kind="stable")]
+        priors = [Prior(self.d, keep=np.sort(order[:k])) for k in numbers(len(free))]
+        heights = [replace(self, prior=p).value(without(x, p)) + p.volume(self.groups) for p in priors]
         return priors[int(np.argmin(heights))]
 
-    def settled(self, x: np.ndarray, steps: int, together: bool) -> np.ndarray:
-        """x after a few steps in the noise and, `together`, in a common factor of the length scales."""
-        d, m, k = self.d, self.m, len(x) - self.m
-        basis = np.zeros((len(x), k + together))
-        basis[m:, :k] = np.eye(k)
-        basis[:d, k:] = 1.0
-        here = self.at(x)
-        for _ in range(steps):
-            if here is None:
-                break
-            slope = basis.T @ here.slope
-            move = np.linalg.solve(basis.T @ here.curvature @ basis, -slope)
-            if -0.5 * float(slope @ move) < GAIN:  # what the step promises
-                break
-            step = basis @ move
-            there = self.at(np.append(here.x[:m] + step[:m], np.clip(here.x[m:] + np.clip(step[m:], -3, 3), LOWEST, HIGHEST)))
-            if there is None or there.value > here.value - GAIN:
-                here = there if there is not None and there.value < here.value else here
-                break
-            here = there
-        return x if here is None else here.x
+    def screened(self, x: np.ndarray, count: int) -> Groups:
+        """So many inputs for themselves, those whose length scales promise most nats at x, and the others in one group."""
+        here = replace(self, groups=None).at(x)
+        if here is None or self.d <= count:
+            return alone(self.d)
+        promise = (here.slope**2 / np.diagonal(here.curvature))[: self.d]
+        first = np.sort(np.argsort(-promise, kind="stable")[:count])
+        return [np.array([j]) for j in first] + [np.setdiff1d(np.arange(self.d), first)]
 
     def descend(self, x: np.ndarray, steps: int, gain: float = GAIN) -> Point | None:
         """The minimum near x, or where so many steps led; None where nothing can be evaluated."""
-        d = self.m
-        low = np.append(np.full(d, SCALE_BOUNDS[0]), np.full(len(x) - d, LOWEST))
-        high = np.append(np.full(d, SCALE_BOUNDS[1]), np.full(len(x) - d, HIGHEST))
-        reach = np.append(np.full(d, REACH[0]), np.full(len(x) - d, REACH[1]))
-        low[self.d : d], high[self.d : d] = -SHARE_BOUND, SHARE_BOUND
+        d, m, rest = self.d, self.m, len(x) - self.m
+        parts = np.array([d, m - d, rest])
+        low = np.repeat([SCALE_BOUNDS[0], -SHARE_BOUND, LOWEST], parts)
+        high = np.repeat([SCALE_BOUNDS[1], SHARE_BOUND, HIGHEST], parts)
+        reach = np.repeat([REACH[0], REACH[0], REACH[1]], parts)
         here = self.at(np.clip(x, low, high))
-        while here is None and len(x) > d and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
-            x = np.append(x[:d], x[d:] + np.log(10.0))
+        while here is None and rest and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
+            x = np.append(x[:m], x[m:] + np.log(10.0))
             here = self.at(np.clip(x, low, high))
         if here is None:
             return None
         for _ in range(steps):
-            step = _bounded_step(here, low, high)
-            step = step / max(1.0, float(np.max(np.abs(step) / reach)))
+            step = self._bounded_step(here, low, high)
+            move = self.expand @ step
+            shorter = max(1.0, float(np.max(np.abs(move) / reach)))
+            step, move = step / shorter, move / shorter
             promise = -float(here.slope @ step + 0.5 * step @ here.curvature @ step)
             if promise < gain:
                 break
             for shrink in (1.0, 0.25, 0.05):
-                there = self.at(np.clip(here.x + shrink * step, low, high))
+                there = self.at(np.clip(here.x + shrink * move, low, high))
                 if there is not None and there.value < here.value:
                     break
             else:
@@ -229,15 +247,23 @@ class Posterior:
             here = there
         return here
 
+    def _bounded_step(self, here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The Newton step in the coordinates that are not held by a bound."""
+        at = self.expand.argmax(axis=0)  # one x of each coordinate
+        below, above = (here.x <= low)[at], (here.x >= high)[at]
+        free = ~((below & (here.slope > 0)) | (above & (here.slope < 0)))
+        step = np.zeros(len(here.slope))
+        if free.any():
+            step[free] = -np.linalg.solve(here.curvature[np.ix_(free, free)], here.slope[free])
+        return step
 
-def _bounded_step(here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The Newton step in the coordinates that are not held by a bound."""
-    held = ((here.x <= low) & (here.slope > 0)) | ((here.x >= high) & (here.slope < 0))
-    free = ~held
-    step = np.zeros_like(here.x)
-    if free.any():
-        step[free] = -np.linalg.solve(here.curvature[np.ix_(free, free)], here.slope[free])
-    return step
+
+def numbers(most: int) -> list[int]:
+    """1, 2, 3, ... and, of many, each a quarter above the one before."""
+    out = [1]
+    while out[-1] < most:
+        out.append(min(most, max(out[-1] + 1, out[-1] * 5 // 4)))
+    return out
 
 
 def without(x: np.ndarray, prior: Prior) -> np.ndarray:
@@ -249,15 +275,19 @@ def without(x: np.ndarray, prior: Prior) -> np.ndarray:
     return out
 
 
-def cost(point: Point, prior: Prior, extra: int = 0) -> float:
-    """Minus the log of the evidence, by Laplace's method; `extra`: parameters of the kernel beside its length scales.
+def cost(point: Point, posterior: Posterior) -> float:
+    """Minus the log of the evidence, by Laplace's method.
 
     Length scales that tasks share have seen the labels of each of them: that they fit is no surprise, and costs a nat for every
     length scale that the task's own labels determine, tr(H^-1 F).
     """
-    found = point.value + prior.volume + extra * np.log(SHARE_BREADTH) + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
+    assert posterior.groups is not None
+    prior, q = posterior.prior, len(posterior.groups)
+    volume = prior.volume(posterior.groups) + posterior.kernel.extra * np.log(SHARE_BREADTH)
+    found = point.value + volume + 0.5 * float(np.linalg.slogdet(point.curvature)[1])
     if prior.anchor is None:
         return found
+    R = together(posterior.groups, prior.d)
     assumed = np.zeros_like(point.curvature)
-    assumed[: prior.d, : prior.d] = prior(point.x[: prior.d])[2]
-    return found + prior.d - float(np.trace(np.linalg.solve(point.curvature, assumed)))
+    assumed[:q, :q] = R.T @ prior(point.x[: prior.d])[2] @ R
+    return found + q - float(np.trace(np.linalg.solve(point.curvature, assumed)))

@@ -17,10 +17,10 @@ import numpy as np
 
 from lawful._array import Array, to_numpy
 from lawful.kernels import Kernel
-from lawful.surrogates.averaging import thinned
+from lawful.surrogates.averaging import MANY, thinned
 from lawful.surrogates.evidence import Labels, noise_terms, vertex
 from lawful.surrogates.exact import Sample
-from lawful.surrogates.members import ROWS, Member, task_labels
+from lawful.surrogates.members import Member, task_labels
 from lawful.surrogates.scales import informative, units_of
 from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
 from lawful.tasks import Tasks
@@ -62,7 +62,7 @@ def share_noise(
 
 def path(labels: Labels, kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
     """(G,) and (G,): f without s2, and y' P y + q / g, for all values of the noise."""
-    (some,) = thinned([labels], ROWS)
+    (some,) = thinned([labels], MANY)
     penalty, quadratic = noise_terms([some], to_numpy(kernel(some.X, some.X)), GRID)
     return penalty[:, 0], quadratic[:, 0]
 

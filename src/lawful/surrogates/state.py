@@ -2,6 +2,7 @@
 
 A state is a dict of None, booleans, numbers, strings, lists, dicts and NumPy arrays: any format that knows arrays can hold it,
 and nothing in it is ever executed. X itself is kept only where kernels read it; the Gram matrix of `Precomputed` is not.
+Factors are computed again, on one thread of BLAS as in the fit: a file has room for inputs and coefficients only.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ import numpy as np
 from lawful._array import to_numpy
 from lawful.kernels import Kernel, Precomputed, as_kernel, kernel_from_state, kernel_state
 from lawful.surrogates.exact import CholeskyFactor, Factor, Sample, Solution, SpectralFactor
+from lawful.surrogates.large import LargeFactor
 from lawful.surrogates.members import Member
 from lawful.surrogates.parts import Part
 from lawful.surrogates.primal import PrimalFactor
+from lawful.surrogates.sparse import SparseFactor
 
 FORMAT = 2
-FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (SpectralFactor, CholeskyFactor, PrimalFactor)}
+FACTORS: dict[str, type[Factor]] = {
+    kind.__name__: kind for kind in (SpectralFactor, CholeskyFactor, LargeFactor, SparseFactor, PrimalFactor)
+}
 LEARNED = (
     "lam_",
     "loo_mse_",
     "groups_",
     "n_rows_",
+    "choice_",
     "_loo_variance",
     "_unit",
     "_residuals",
@@ -89,7 +95,8 @@ def ridge_from_state(cls: Any, state: dict[str, Any]) -> Any:
 
 def _part_state(part: Part, kernel: int) -> dict[str, Any]:
     """A factor is numbers and arrays besides its kernel and its sample."""
-    values = {name: _plain(value) for name, value in vars(part.factor).items() if name not in ("kernel", "sample")}
+    left = ("kernel", "sample", *part.factor.computed)  # what can be computed again needs no room
+    values = {name: _plain(value) for name, value in vars(part.factor).items() if name not in left}
     sample = {name: _plain(getattr(part.factor.sample, name)) for name in ("points", "group", "weights", "share")}
     factor = {"kind": type(part.factor).__name__, "kernel": kernel, "sample": sample, "values": values}
     solution = {"coef": to_numpy(part.solution.coef), "beta": to_numpy(part.solution.beta)}
@@ -104,6 +111,8 @@ def _part_from_state(state: dict[str, Any], kernels: list[Kernel], X: np.ndarray
     sample = Sample(X, **of_factor["sample"])
     key = sample.points.tobytes() + sample.group.tobytes() + sample.share.tobytes()
     factor.kernel, factor.sample = kernels[of_factor["kernel"]], samples.setdefault(key, sample)
+    if values_lost := [name for name in factor.computed if name not in of_factor["values"]]:
+        factor.compute_again(values_lost)
     return Part(factor=factor, solution=Solution(**state["solution"]), **{name: state[name] for name in OF_PART})
 
 

@@ -34,6 +34,7 @@ PAIRS, DRAWS, LARGEST = 150, 1200, 150  # pairs looked at, ratings drawn to find
 MOST = 300  # queries of pairs that share them
 MORE_PAIRS = 300  # where priors are compared
 QUERIES = 2000  # whose ratings show the loss of a prior
+ERRORS = 2.0  # standard errors; leave-one-out flatters tuned length scales: 1 lost .015 on wine (benchmarks/labels.py)
 DAMPING = 10.0  # a query's own spread counts as much as everyone's when it has this many ratings
 
 
@@ -168,13 +169,23 @@ def least(errors: np.ndarray) -> int:
     return len(errors) - 1 - int(np.argmax((errors <= errors.min() * (1 + 1e-9))[::-1]))
 
 
-def prior_loss(R: sparse.csr_array, g: np.ndarray) -> float:
-    """The rank loss of the prior alone, g out of sample, at the ratings of (at most `QUERIES`) queries."""
+def prior_loss(R: sparse.csr_array, g: np.ndarray) -> np.ndarray:
+    """The rank loss of the prior alone, g out of sample, at the ratings of each of (at most `QUERIES`) queries."""
     some = thinned(R.shape[0], QUERIES)
     part, said = R[some], sparse.csr_array((g, R.indices, R.indptr), shape=R.shape)[some]
     lost, total = np.zeros(len(some)), np.zeros(len(some))
     pair_losses(part.indptr, part.data, said.data, lost, total)
-    return float(np.mean((lost / np.where(total > 0, total, 1.0))[total > 0])) if (total > 0).any() else 0.0
+    return lost[total > 0] / total[total > 0] if (total > 0).any() else np.zeros(1)
+
+
+def least_clearly(losses: list[np.ndarray], plain: int) -> int:
+    """Which loss, query by query, has the least mean; that of a tuned prior (from `plain` on) must be clearly less."""
+    best = int(np.argmin([loss.mean() for loss in losses]))
+    if best < plain:
+        return best
+    other = least_clearly(losses[:plain], plain)
+    gain = losses[other] - losses[best]
+    return best if gain.mean() > ERRORS * gain.std() / np.sqrt(len(gain)) else other
 
 
 def thinned(n: int, most: float) -> np.ndarray:

@@ -16,9 +16,10 @@ queries and S_pq(x) = sum_u alpha_u(x) y_t,u. Of a pair that nobody compared S s
 A new query that has rated nothing (a cold start) is another problem: what the training queries' ratings explain of their own
 comparisons, through the similarity or a factor prior, says nothing of it, and coefficients fitted to what these leave are wrong
 for it. With similarity="auto" such queries have a fit of their own where the training queries rated most items (complete
-rankings), `cold_`: without the similarity, its prior (that of the factors for such queries, item bias, none) the one of least
-rank loss, leaving one query out, which is honest there. Where queries rated few items, what their own ratings explain is
-little, and the fit with the similarity was the better one for new queries too (MovieLens).
+rankings), `cold_`: without the similarity, its prior the one of least rank loss, leaving one query out, which is honest there:
+that of the factors for such queries, item bias, none, or, where that is clearly better, a tuned kernel (`KernelPrior`). Where
+queries rated few items, what their own ratings explain is little, and the fit with the similarity was the better one for new
+queries too (MovieLens).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from lawful.surrogates.pairs._targets import (
     Sample,
     choose_complete,
     choose_kappa,
+    least_clearly,
     lookup,
     observations,
     prior_loss,
@@ -52,6 +54,7 @@ from lawful.surrogates.pairs._targets import (
     spread,
 )
 from lawful.surrogates.pairs.comparisons import Comparisons, PairTasks
+from lawful.surrogates.pairs.kernel_prior import KernelPrior
 from lawful.surrogates.pairs.objective import EachObjective, MixedObjective, PairObjective
 from lawful.surrogates.pairs.priors import make_prior
 from lawful.surrogates.pairs.query_kernel import QueryKernel
@@ -59,7 +62,7 @@ from lawful.surrogates.pairs.query_kernel import QueryKernel
 __all__ = ["PairwiseRidge"]
 
 Gram = Callable[[], np.ndarray]  # made when it is asked for
-Choice = Callable[[int, np.ndarray | None], tuple[float, float]]  # kappa and its held-out loss, by so many pairs, of a grid
+Choice = Callable[[int, np.ndarray | None], tuple[float, np.ndarray]]  # kappa by so many pairs of a grid, losses of queries
 SIMILARITY = 30.0  # "auto"; it measured well on MovieLens
 COMPLETE = 0.5  # share of the items that queries have rated from which on new ones get a fit of their own; of MovieLens 4 %
 
@@ -185,16 +188,18 @@ class PairwiseRidge(Surrogate):
         if tasks.table(values=False).nnz < COMPLETE * tasks.n_queries * tasks.n_items:
             return None
         common = {**self.get_params(deep=False), "similarity": 0.0}
-        priors = (self.prior_.cold_, "item_bias", None) if self.prior == "factors" else (self.prior,)
+        priors = [self.prior_.cold_, "item_bias", None] if self.prior == "factors" else [self.prior]
+        if self.prior == "factors" and self.kernel is None and KernelPrior.affordable(tasks.table(values=False)):
+            priors.append(KernelPrior())
         models = [PairwiseRidge(**{**common, "prior": prior}) for prior in priors]
         if self.ridge == "kappa":
             found = [model._held_out_loss(tasks) for model in models]
-            best = int(np.argmin([error for _, error in found]))
+            best = least_clearly([loss for _, loss in found], len(priors) - isinstance(priors[-1], KernelPrior))
             models = [models[best].set_params(kappa=found[best][0])]
         return models[0].fit_tasks(tasks)
 
-    def _held_out_loss(self, tasks: PairTasks) -> tuple[float, float]:
-        """kappa, the best of a grid unless it is given, and its held-out rank loss."""
+    def _held_out_loss(self, tasks: PairTasks) -> tuple[float, np.ndarray]:
+        """kappa, the best of a grid unless it is given, and its held-out rank loss, query by query."""
         _, choose, _ = self._problem(tasks)
         return choose(MORE_PAIRS, None if isinstance(self.kappa, str) else np.array([float(self.kappa)]))
 
@@ -260,7 +265,7 @@ class PairwiseRidge(Surrogate):
             with blas_threads(1):
                 return table_of_ratings(values, g, sign, kept, ridge, n_threads(self.n_jobs), self.max_memory)
 
-        def choose(pairs: int, grid: np.ndarray | None) -> tuple[float, float]:
+        def choose(pairs: int, grid: np.ndarray | None) -> tuple[float, np.ndarray]:
             if sign or R.nnz < R.shape[0] * R.shape[1]:
                 return self._choose(observations(values, g, sign, pairs), K, grid, prior_loss(R, g))
             features = self.kernel_.features()
@@ -270,7 +275,7 @@ class PairwiseRidge(Surrogate):
 
         return choose, table_of
 
-    def _choose(self, sample: Sample, K: Gram, grid: np.ndarray | None, without: float) -> tuple[float, float]:
+    def _choose(self, sample: Sample, K: Gram, grid: np.ndarray | None, without: np.ndarray) -> tuple[float, np.ndarray]:
         """kappa by a sample of pairs, and its held-out rank loss; `without` is that of the prior alone."""
         features = self.kernel_.features()
         kappa, added = choose_kappa(sample, None if features is not None else K(), features, grid)
@@ -287,7 +292,8 @@ class PairwiseRidge(Surrogate):
             self.slope_ = slope_of_comparisons(y, df)
 
         wrong = np.abs(y) * (1 - np.sign(y * df * self.slope_)) / 2
-        without = float(np.sum(wrong) / max(np.sum(np.abs(y)), 1e-300))
+        lost, total = (np.bincount(seen.users, v, self.n_queries_) for v in (wrong, np.abs(y)))
+        without = lost / max(float(np.mean(total)), 1e-300)
         sample = Sample(seen.users, seen.low, seen.high, y, self.slope_ * df)
 
         def table_of(ridge: np.ndarray) -> PairTable:
