@@ -23,7 +23,7 @@ def source(path: Path) -> str:
 
 
 TREES = {name: ast.parse(source(path), str(path)) for name, path in MODULES.items()}
-MAX_LINES = 400
+MAX_LINES = 500
 OPTIONAL = {"dask", "matplotlib", "mpl_toolkits", "pandas", "pooch", "pyarrow", "torch"}  # may be imported inside a function
 COMPILER = "numba"  # takes time to load: modules that are compiled by it may be imported inside a function
 FORBIDDEN = {"eval", "exec", "compile", "sympify", "__import__"}  # a user's string is never run

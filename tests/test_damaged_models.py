@@ -205,7 +205,7 @@ def put(value, key, new):
         ("regressor", "output_names_", 3),
         ("regressor", "n_features_in_", 7),
         ("regressor", "mean_map", None),
-        ("regressor", "L", {"$": "array", "number": 0}),
+        ("regressor", "_residuals", {"$": "array", "number": 0}),
         ("search", "output_names_", None),
         ("sets", "scores_", []),
         ("sets", "errors_", [[1.0]]),

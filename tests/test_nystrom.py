@@ -418,7 +418,7 @@ def test_the_default_surrogate_is_one_model_that_says_how_it_was_solved(monkeypa
     monkeypatch.setattr("lawful.surrogates.factorise.LARGE", 100)
     monkeypatch.setattr("lawful.surrogates.factorise.WORK", 0.0)
     large = ConstrainedRegressor(Sphere()).fit(X, circle)
-    assert isinstance(large.surrogate_, KernelRidge) and large.surrogate_choice_ == "KernelRidge: 150 rows, on 150 centres"
+    assert isinstance(large.surrogate_, KernelRidge) and large.surrogate_choice_ == "KernelRidge: 150 rows, on 149 centres"
     given = ConstrainedRegressor(Sphere(), surrogate=KernelRidge(KERNEL, lam=1e-3)).fit(X, circle)
     assert given.surrogate_choice_ == "KernelRidge: given; 150 rows, exact"
 

@@ -10,7 +10,9 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Threads", "blas_threads", "n_threads", "on_threads"]
+__all__ = ["Threads", "blas_threads", "n_threads", "on_one_thread", "on_threads"]
+
+on_one_thread = threadpool_limits.wrap(limits=1, user_api="blas")  # a function as a whole: see `blas_threads`
 
 
 def blas_threads(n: int | None) -> threadpool_limits:

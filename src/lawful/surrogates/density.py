@@ -20,7 +20,8 @@ from lawful.surrogates.products import values
 
 __all__ = ["GAIN", "ROWS", "Judge", "left_out_error"]
 
-ROWS, JUDGED = 5000, 1500  # benchmarks/sizes.py
+ROWS = 5000  # benchmarks/sizes.py
+JUDGED = 1500
 SINGLE = 1e-4  # g above which single precision is good enough to compare by
 STEEPEST = 0.3  # of what is above the noise, by doubling the rows
 GAIN = 0.02  # of the logarithm of squared errors: less is no reason to leave the choice of evidence

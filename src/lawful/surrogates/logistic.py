@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from lawful._checks import number
+from lawful._threads import on_one_thread
 from lawful.kernels import Gaussian
 from lawful.surrogates.joint import as_often, refine, surprise
 from lawful.surrogates.label_kernel import Choice, Counts, Span, chosen, scores_of, span
@@ -68,6 +69,7 @@ class LabelLogistic(BaseEstimator):
         places[seen] = which.ravel()
         return (U - self.mean_) / self.scale_, places
 
+    @on_one_thread
     def fit_labels(self, tasks: Tasks, law: Any = None) -> Self:
         """Each label by itself, and then, where a law ties them together and its sums are exact, all of them under the law."""
         C, strength = number(self, "C"), number(self, "strength", zero=True)
@@ -134,6 +136,7 @@ class LabelLogistic(BaseEstimator):
             self.dual_coef_ = self.coef_ @ basis.back.T
             self.coef_ = basis.linear(self.dual_coef_)
 
+    @on_one_thread
     def fit_classes(self, X: Any, y: np.ndarray, weights: np.ndarray) -> Self:
         C, K = number(self, "C"), int(y.max()) + 1
         U, places = self._standardise(np.asarray(X, float), weights)

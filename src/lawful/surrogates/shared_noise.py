@@ -27,7 +27,7 @@ from lawful.tasks import Tasks
 
 __all__ = ["share_noise"]
 
-GRID = np.arange(LOWEST, HIGHEST, 0.2)  # of log g
+GRID = np.arange(LOWEST, HIGHEST, 0.1)  # of log g
 PRIOR = np.array([noise_prior(g) for g in GRID])
 STEP = 0.05  # of log sigma2
 
