@@ -116,9 +116,15 @@ def test_order_units_constants_and_copies_change_nothing(name, monkeypatch):
     other = KernelRidge().fit(X, 1e3 * Y).predict(X_NEW[:50]) / 1e3
     np.testing.assert_allclose(other, found, atol=1e-6)
     other = KernelRidge().fit(X[:, columns], Y).predict(X_NEW[:50][:, columns])
-    np.testing.assert_allclose(other, found, atol=0.05)
-    other = KernelRidge().fit(np.c_[X, np.full(300, 7.0)], Y).predict(np.c_[X_NEW[:50], np.full(50, 7.0)])
-    np.testing.assert_allclose(other, found, atol=0.05)
+    np.testing.assert_allclose(other, found, atol=1e-6)
+    other = KernelRidge().fit(X * [1e3, 0.7, 3], Y).predict(X_NEW[:50] * [1e3, 0.7, 3])
+    np.testing.assert_allclose(other, found, atol=1e-6)
+    other = KernelRidge().fit(np.c_[np.full(300, 7.0), X], Y).predict(np.c_[np.full(50, 7.0), X_NEW[:50]])
+    np.testing.assert_allclose(other, found, atol=1e-6)
+    weight = RNG.integers(1, 3, 300)
+    found = KernelRidge().fit(X, Y, sample_weight=weight).predict(X_NEW[:50])
+    other = KernelRidge().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0)).predict(X_NEW[:50])
+    np.testing.assert_allclose(other, found, atol=1e-6)
 
 
 def test_repeated_inputs_are_at_least_as_good_as_the_mean_of_each_cell():

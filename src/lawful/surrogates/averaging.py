@@ -66,7 +66,7 @@ FAR_BETTER = 5.0  # times smaller residuals of most rows than with equal length 
 SHORTER = -0.3  # log of the common factor of length scales that is tried where rows are many
 BEHIND = 0.1  # nats a row by which a family may be behind to be tried there
 SURE = 2.0  # standard errors of a difference of squared residuals: benchmarks/regress.py --part heavy
-CLEAR = 10.0  # nats, and one for each length scale, by which residuals must speak against the choice that trusts no outlier
+CLEAR = 10.0  # nats, and two for each length scale, by which residuals must speak against the choice that trusts no outlier
 
 
 Left = tuple[np.ndarray, np.ndarray]  # residuals and their expected sizes
@@ -328,13 +328,16 @@ def tune(
         if odd is not None:
             robust = tuner.explore(replace(few, w=few.w * odd[some]), begins, priors, steps)
             odd = row_weights(likeliest(robust), left_out(many, likeliest(robust), tuner.room))
-            weighed = many if odd is None else replace(many, w=many.w * odd)
-            robust = tuner.weighed(merged(tuner.carry(robust, weighed)), many)
+            if odd is None and len(many.y) > LEVELS[0]:
+                robust = []  # no row is odd to who trusted odd rows less, and of so many none can hide
+            else:
+                weighed = many if odd is None else replace(many, w=many.w * odd)
+                robust = tuner.weighed(merged(tuner.carry(robust, weighed)), many)
     if few is not many:
         found = tuner.carry(found, many)
     if robust:
         own, left = (left_out(many, likeliest(one), tuner.room) for one in (found, robust))
-        robust = [] if signal(own, left, CLEAR + d) else robust
+        robust = [] if signal(own, left, CLEAR + 2 * d) else robust
     if len(many.y) < min(most, len(labels.y)):
         (sample,) = thinned([labels], most, seed)
         robust = tuner.refined(robust, sample, True)

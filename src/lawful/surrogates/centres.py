@@ -22,7 +22,7 @@ from lawful._threads import blas_threads
 from lawful.kernels import Gaussian, Kernel, Matern, Stationary
 from lawful.surrogates.averaging import likeliest, tune_together
 from lawful.surrogates.exact import Sample, distinct
-from lawful.surrogates.members import _best_noises, _kernel, task_labels
+from lawful.surrogates.members import Form, _best_noises, task_labels
 from lawful.surrogates.scales import OWN_TASKS, informative, input_units, without_unit
 from lawful.tasks import Tasks
 
@@ -92,8 +92,9 @@ def tuned(
     if not useful:
         plain = type(families[0])(**(families[0].get_params() | {"sigma": units * np.sqrt(X.shape[1])}))
         return plain, default if g is None else g
-    inputs = {id(sample): X[sample.points] / units for sample in samples}
-    labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
+    form = Form(X, units, samples)
+    inputs, order = form.inputs(samples)
+    labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept, order[id(samples[t])]) for t in useful}
     few = [useful[i] for i in np.unique(np.linspace(0, len(useful) - 1, min(len(useful), OWN_TASKS)).round().astype(int))]
     known = None if g is None else np.log(g[few])
     with blas_threads(1):
@@ -107,7 +108,7 @@ def tuned(
             for group in together.values():
                 noise[group] = np.exp(_best_noises(best, [labels[t] for t in group], NOISE_ROWS, seed))
             noise[np.isnan(noise)] = np.nanmedian(noise)
-    return _kernel(best, units, X.mean(axis=0)), noise if g is None else g
+    return form.kernel(best)[0], noise if g is None else g
 
 
 def centers_of(ridge: Any, tasks: Tasks, kernel: Kernel, lam: float, seed: int) -> np.ndarray:

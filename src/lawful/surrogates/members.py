@@ -31,7 +31,7 @@ from lawful.surrogates.averaging import (
 from lawful.surrogates.evidence import Labels, noise_path, vertex
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.geometry import geometry
-from lawful.surrogates.scales import OWN_TASKS, informative, input_units
+from lawful.surrogates.scales import DIGITS, OWN_TASKS, informative, input_units
 from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
 from lawful.surrogates.tuning import round_digits
 
@@ -65,20 +65,21 @@ def likely_members(
     T, d = len(y), X.shape[1]
     units = input_units(X, samples)
     useful = [t for t in range(T) if informative(samples[t], y[t][:, None], intercept)[0]]
-    families = (kernel,) if kernel is not None else candidates(d, intercept)
     if not useful:
+        families = (kernel,) if kernel is not None else candidates(d, intercept)
         plain = clone(families[0]).set_params(sigma=units * np.sqrt(d))
         return [[Member(plain, _default_lam(lam, samples, t), 1.0)] for t in range(T)]
-    middle = to_numpy(X).mean(axis=0)
-    inputs = {id(sample): to_numpy(X)[sample.points] / units for sample in samples}
-    labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept) for t in useful}
+    form = Form(to_numpy(X), units, samples)
+    families = (kernel,) if kernel is not None else candidates(len(form.columns), intercept)
+    inputs, order = form.inputs(samples)
+    labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept, order[id(samples[t])]) for t in useful}
     log_g = None if lam is None else {t: np.log(lam[t] * labels[t].n) for t in useful}
     rows = None if ridge.max_tuning_rows is None else max(int(ridge.max_tuning_rows), 3)
     seed = 0 if ridge.random_state is None else int(np.random.default_rng(ridge.random_state).integers(2**32))
     with blas_threads(1):
         shared = None
         own = check_choice("KernelRidge", "scales", ridge.scales, ("auto", "shared", "task")) != "shared" or len(useful) == 1
-        sparse = any(len(labels[t].y) < SPARSE * d for t in useful)
+        sparse = any(len(labels[t].y) < SPARSE * len(form.columns) for t in useful)
         if len(useful) > 1 and (sparse or not own):
             shared = _together(families, labels, log_g, rows or MANY, own, seed)
         if own:
@@ -92,13 +93,46 @@ def likely_members(
             rest = [t for t in useful if t not in found]
             found |= zip(rest, on_threads(lambda t: borrowed(families, labels[t], pool, seed), rest, n_threads(None)))
             known = {t: None if log_g is None else log_g[t] for t in useful}
-            members = {t: _members(f, units, middle, labels[t].n, known[t]) for t, f in found.items()}
+            members = {t: _members(f, form, labels[t].n, known[t]) for t, f in found.items()}
         else:
             assert shared is not None
-            members = _shared_members(shared, units, middle, labels, log_g, rows or MANY, seed)
+            members = _shared_members(shared, form, labels, log_g, rows or MANY, seed)
     common = members[useful[0]][0].kernel
     typical = float(np.median([members[t][0].lam for t in useful]))  # type: ignore[arg-type]
     return [members.get(t) or [Member(common, typical if lam is None else float(lam[t]), 1.0)] for t in range(T)]
+
+
+class Form:
+    """The inputs as evidence sees them: those that vary, in their own units, in an order of rows and columns that is theirs and
+    not the table's; and kernels of these as kernels of all inputs, in the units of the table."""
+
+    def __init__(self, X: np.ndarray, units: np.ndarray, samples: list[Sample]) -> None:
+        self.X, self.units, self.center = X, units, X.mean(axis=0)
+        seen = X[np.unique(np.concatenate([sample.points for sample in samples]))]
+        varying = np.flatnonzero(np.ptp(seen, axis=0) > 0)
+        Z = (seen[:, varying] - seen[:, varying].mean(axis=0)) / units[varying]
+        self.columns = varying[np.argsort(Z.T @ Z.sum(axis=1) ** 3, kind="stable")]
+
+    def inputs(self, samples: list[Sample]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+        """Of each sample (by id) the inputs, and the place of each among those of the sample."""
+        scaled = np.round(self.X[:, self.columns] / (self.units[self.columns] * DIGITS)) * DIGITS
+        points = {id(s): scaled[s.points] for s in samples}
+        order = {key: np.lexsort(Z.T) for key, Z in points.items()}
+        return {key: points[key][own] for key, own in order.items()}, order
+
+    def kernel(self, one: Found) -> tuple[Stationary, float]:
+        """And by how much lambda grows: a sum over inputs that do not vary has terms that are constant."""
+        d, k = len(self.units), len(self.columns)
+        sigma = self.units * np.sqrt(d)
+        sigma[self.columns] *= round_digits(np.exp(one.theta[:k])) / np.sqrt(d)
+        kernel, grown = clone(one.kernel).set_params(sigma=sigma), 1.0
+        if isinstance(kernel, Trend):
+            kernel.set_params(center=self.center)
+        if isinstance(kernel, Additive):
+            share = float(1 / (1 + np.exp(-one.theta[k])))
+            grown = 1 / (1 - share + share * d / k)
+            kernel.set_params(share=share * d / k * grown)
+        return kernel, grown
 
 
 def different(labels: dict[int, Labels], most: int) -> list[int]:
@@ -134,8 +168,11 @@ def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float
     return float(to_numpy(samples[t].weights).sum()) ** -0.5 if lam is None else float(lam[t])
 
 
-def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool) -> Labels:
-    """What evidence sees of a task; rows equal in input and label count once, with their weights added."""
+def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool, order: Any = slice(None)) -> Labels:
+    """What evidence sees of a task; rows equal in input and label count once, with their weights added.
+
+    `points`: the inputs of the sample, in that order.
+    """
     labels, share, w = to_numpy(y), to_numpy(sample.share), to_numpy(sample.weights).astype(float)
     p = len(w)
     mean = np.bincount(sample.group, weights=labels * share, minlength=p)
@@ -144,7 +181,7 @@ def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool) -
         n = np.unique(np.stack([sample.group.astype(float), labels]), axis=1).shape[1]
         scaled = share * w[sample.group] * (n / w.sum())
         within = float(scaled @ (labels - mean[sample.group]) ** 2)
-    return Labels(points, w * (n / w.sum()), mean, within, n, intercept)
+    return Labels(points, w[order] * (n / w.sum()), mean[order], within, n, intercept)
 
 
 def _together(
@@ -163,30 +200,20 @@ def _together(
     return tune_together(families[:1] if own else families, [labels[t] for t in few], known, min(rows, enough), seed)
 
 
-def _members(found: list[Found], units: np.ndarray, center: np.ndarray, n: int, log_g: float | None) -> list[Member]:
+def _members(found: list[Found], form: Form, n: int, log_g: float | None) -> list[Member]:
     """What is left of the members of a task, in the units of the inputs; the likeliest first."""
-    out = [
-        Member(_kernel(one, units, center), float(np.exp(one.log_g[0] if log_g is None else log_g)) / n, float(w))
-        for one, w in zip(found, weights_of(found))
-        if w > 0
-    ]
+    out = []
+    for one, w in zip(found, weights_of(found)):
+        if w > 0:
+            kernel, grown = form.kernel(one)
+            lam = grown * float(np.exp(one.log_g[0])) if log_g is None else float(np.exp(log_g))
+            out.append(Member(kernel, lam / n, float(w)))
     return sorted(out, key=lambda member: -member.weight)
-
-
-def _kernel(one: Found, units: np.ndarray, center: np.ndarray) -> Stationary:
-    d = len(units)
-    kernel = clone(one.kernel).set_params(sigma=round_digits(units * np.exp(one.theta[:d])))
-    if isinstance(kernel, Trend):
-        kernel.set_params(center=center)
-    if isinstance(kernel, Additive):
-        kernel.set_params(share=float(1 / (1 + np.exp(-one.theta[d]))))
-    return kernel
 
 
 def _shared_members(
     shared: list[Found],
-    units: np.ndarray,
-    center: np.ndarray,
+    form: Form,
     labels: dict[int, Labels],
     log_g: dict[int, float] | None,
     rows: int,
@@ -201,10 +228,10 @@ def _shared_members(
     for i in np.argsort(-weights, kind="stable"):
         if weights[i] == 0:
             continue
-        kernel = _kernel(shared[i], units, center)
+        kernel, grown = form.kernel(shared[i])
         for group in by_inputs.values():
             if log_g is None:
-                noise = _best_noises(shared[i], [labels[t] for t in group], rows, seed)
+                noise = np.log(grown) + _best_noises(shared[i], [labels[t] for t in group], rows, seed)
             else:
                 noise = np.array([log_g[t] for t in group])
             for t, value in zip(group, noise):
