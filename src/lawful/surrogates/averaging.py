@@ -106,7 +106,7 @@ class Tuner:
         """Of many inputs, frees the length scales of those that promise most: at the start, and again from where that led."""
         for _ in range(2 if self.d > WIDE else 0):
             posterior = self.posterior(self.families[0], tasks, prior)
-            end = posterior.descend(begins[0], FIRST // 2)
+            end = posterior.descend(begins[0], FIRST // 2, curved=False)
             self.groups = posterior.screened(begins[0] if end is None else end.x, FREE)
 
     def with_noise(self, posterior: Posterior, t: np.ndarray) -> np.ndarray:
@@ -129,9 +129,10 @@ class Tuner:
         """All families of a task, the likeliest first, from the best end of descents from several places."""
         self.screen([few], begins, priors[0])
         posterior = self.posterior(self.families[0], [few], priors[0])
-        ends = [end for end in (posterior.descend(x, FIRST) for x in begins) if end is not None]
+        ends = [end for end in (posterior.descend(x, FIRST, curved=False) for x in begins) if end is not None]
         x = min(ends, key=lambda end: end.value).x if ends else begins[0]
-        return sorted(self.compare([few], x, priors, steps), key=lambda one: one.cost)
+        gain = GAIN if steps == STEPS else COARSE
+        return sorted(self.compare([few], x, priors, steps, gain), key=lambda one: one.cost)
 
     def carry(self, tried: list[Found], labels: Labels) -> list[Found]:
         """Members that are likely on few rows, on more and more: few tell which families and priors are worth it."""
@@ -240,36 +241,40 @@ class Tuner:
         end = posterior.descend(without(x, prior), steps, gain)
         return None if end is None else Found(kernel, end.x, cost(end, posterior), prior)
 
-    def compare(self, tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS) -> list[Found]:
+    def compare(
+        self, tasks: list[Labels], x: np.ndarray, priors: list[Prior], steps: int = STEPS, gain: float = GAIN
+    ) -> list[Found]:
         """Each family on these rows from x: all under the first prior, the best under all, others under those that suit it."""
         first = []
         for kernel in self.families:
             begins = [self.posterior(kernel, tasks, priors[0]).join(x[: self.d], x[self.d + self.families[0].extra :])]
             if kernel.extra and self.d > 1:
                 begins = self.sums(kernel, tasks, begins[0], priors[0])
-            first.append(self.found(kernel, tasks, priors[0], begins[0], steps))
+            first.append(self.found(kernel, tasks, priors[0], begins[0], steps, gain))
         found = [one for one in first if one is not None]
         if not found or self.d == 1:
             return found
         best = likeliest(found)
         others = [one for one in found if one is not best]
         near = [one for one in others if one.cost < best.cost + FAR]
-        tried = [best, *self.under(best, tasks, priors[1:], steps)]
+        tried = [best, *self.under(best, tasks, priors[1:], steps, gain)]
         likely = [one.prior for one in tried[1:] if one.cost < likeliest(tried).cost + HOPELESS and one.prior.keep is None]
         choosy = any(one.prior.keep is not None and one.cost < likeliest(tried).cost + HOPELESS for one in tried)
         out = [*tried, *others]
         for one in near:
-            out += self.under(one, tasks, likely, steps, choosy)
+            out += self.under(one, tasks, likely, steps, gain, choosy)
         return out
 
-    def under(self, one: Found, tasks: list[Labels], priors: list[Prior], steps: int, choosy: bool = True) -> list[Found]:
+    def under(
+        self, one: Found, tasks: list[Labels], priors: list[Prior], steps: int, gain: float, choosy: bool = True
+    ) -> list[Found]:
         """A member under other priors, and with only those inputs that deserve a say."""
-        ends = [self.found(one.kernel, tasks, prior, one.x, steps) for prior in priors]
+        ends = [self.found(one.kernel, tasks, prior, one.x, steps, gain) for prior in priors]
         out = [end for end in ends if end is not None]
         if choosy:
             widest = max([one, *(end for end in out if end.prior.anchor is None)], key=lambda end: end.prior.tau)
             prior = self.posterior(one.kernel, tasks, one.prior).relevant(widest.x)
-            end = self.found(one.kernel, tasks, prior, widest.x, steps)
+            end = self.found(one.kernel, tasks, prior, widest.x, steps, gain)
             out += [] if end is None else [end]
         return out
 
@@ -281,7 +286,7 @@ class Tuner:
         for begin in begins:
             begin[self.d] = MOSTLY
         begins = sorted([x, *begins], key=posterior.value)[:2]
-        ends = [end for end in (posterior.descend(begin, FIRST // 2) for begin in begins) if end is not None]
+        ends = [end for end in (posterior.descend(begin, FIRST // 2, curved=False) for begin in begins) if end is not None]
         return [min(ends, key=lambda end: end.value).x] if ends else begins
 
 
@@ -364,7 +369,7 @@ def tune_together(
     begins = tuner.equal(families[0], few, prior)
     tuner.screen(few, begins, prior)
     posterior = tuner.posterior(families[0], few, prior)
-    ends = [end for end in (posterior.descend(x, STEPS) for x in begins) if end is not None]
+    ends = [end for end in (posterior.descend(x, STEPS, curved=False) for x in begins) if end is not None]
     x = min(ends, key=lambda end: end.value).x if ends else begins[0]
     return merged(tuner.compare(some, x, ties(prior.d)))
 

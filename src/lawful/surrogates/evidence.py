@@ -34,13 +34,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dlauum, dpotrf, dpotri, dtrtri, dtrtrs
 
 from lawful.surrogates.geometry import Geometry, Groups, Symmetric
 
 __all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms", "vertex"]
 
-PROBES = 4  # random vectors for Fisher's information
+PROBES = 2  # random vectors for Fisher's information
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,13 @@ def evidence(
         a, b = back.T  # P y, A^-1 1
         v = half[:, 1] / np.sqrt(height) if labels.intercept else None
         z = np.zeros((p, 0)) if groups is None else _probes(p, v)
-        V = dtrtrs(L, z, lower=1, trans=1)[0] if z.size else z
-        root = L
+        root, _ = dtrtri(L, lower=1, overwrite_c=1)  # L^-1
+        V = dtrmm(1.0, root, z, lower=1, trans_a=1)
+        low = root
         if groups is not None:
-            root = geometry.room("L", p).T
-            np.copyto(root, L)
-        low, _ = dpotri(L, lower=1, overwrite_c=1)
+            low = geometry.room("inverse", p).T
+            np.copyto(low, root)
+        low, _ = dlauum(low, lower=1, overwrite_c=1)
         low *= 0.5
         outer = [a / np.sqrt(2 * s2)] + ([b / np.sqrt(2 * height)] if labels.intercept else [])
         W = Symmetric(low, np.stack(outer))
@@ -194,10 +196,10 @@ def _probes(p: int, v: np.ndarray | None) -> np.ndarray:
     return z if v is None else z - v[:, None] * (v @ z)
 
 
-def _information(labels: Labels, L: np.ndarray, z: np.ndarray, moved: list[np.ndarray], v: np.ndarray | None) -> np.ndarray:
-    """Fisher's information of (theta, log g), from dA / d(theta_i or log g) L^-T z."""
+def _information(labels: Labels, root: np.ndarray, z: np.ndarray, moved: list[np.ndarray], v: np.ndarray | None) -> np.ndarray:
+    """Fisher's information of (theta, log g), from dA / d(theta_i or log g) L^-T z; `root`: L^-1."""
     p = len(labels.w)
-    out = dtrtrs(L, np.concatenate(moved, axis=1), lower=1)[0]
+    out = dtrmm(1.0, root, np.asfortranarray(np.concatenate(moved, axis=1)), lower=1, overwrite_b=1)
     if v is not None:
         out -= v[:, None] * (v @ out)
     size = float(np.sum(z * z))

@@ -23,6 +23,8 @@ from lawful.kernels import Additive, Gaussian, Matern, Stationary, Trend
 __all__ = ["AdditiveGeometry", "Geometry", "Groups", "Room", "Symmetric", "TrendGeometry", "geometry"]
 
 BLOCK = 2**15  # numbers that stay in the cache
+KEPT = 2**23  # numbers of matrices of single inputs that are kept and not made again
+SINGLE = 1e-4  # g above which those may be in single precision
 Groups = list[np.ndarray]  # inputs whose length scales move together
 
 
@@ -34,6 +36,7 @@ class Room:
 
     def __init__(self) -> None:
         self.made: dict[str, np.ndarray] = {}
+        self.dtype: type = np.float64  # of matrices that are sums of many
         self.tied: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def squares(self, X: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -43,9 +46,13 @@ class Room:
         return self.tied[2]
 
     def __call__(self, name: str, n: int) -> np.ndarray:
-        if name not in self.made or self.made[name].size < n * n:
-            self.made[name] = np.empty(n * n)
-        return self.made[name][: n * n].reshape(n, n)
+        return self.space(name, (n, n), np.float64)
+
+    def space(self, name: str, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+        size = int(np.prod(shape))
+        if name not in self.made or self.made[name].size < size or self.made[name].dtype != dtype:
+            self.made[name] = np.empty(size, dtype=dtype)
+        return self.made[name][:size].reshape(shape)
 
 
 class Symmetric(NamedTuple):
@@ -141,56 +148,59 @@ class AdditiveGeometry(Geometry):
         self.share = float(1 / (1 + np.exp(-theta[d])))
         self.apart = self.R  # the product
         self.alone, self.R = room("alone", n), room("sum", n)
-        for rows in blocks(n, n):
-            half = self.alone[rows, rows.start :]
-            half[...] = 0.0
-            for E in self._each(rows, rows.start):
-                half += E
-            half /= d
-            self.alone[rows.stop :, rows] = half[:, len(half) :].T
+        self.kept: list[tuple[slice, np.ndarray]] | None = [] if n * n * d <= KEPT else None
+        for rows, E in self._each():
+            np.divide(E.sum(axis=0), d, out=self.alone[rows])
         for rows in blocks(n, n):
             np.multiply(self.apart[rows], 1 - self.share, out=self.R[rows])
             self.R[rows] += self.share * self.alone[rows]
             self.decay[rows] *= 1 - self.share
 
-    def _each(self, rows: slice, first: int = 0) -> Iterator[np.ndarray]:
-        """Some rows of every E_j, from a first column on, made again whenever they are needed."""
-        E = np.empty((rows.stop - rows.start, len(self.U) - first))
-        for u in self.U.T:
-            np.subtract(u[rows, None], u[None, first:], out=E)
-            E *= E
+    def _each(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """(rows, those of all E_j), made again whenever they are needed where they are too many to keep."""
+        if self.kept:
+            yield from self.kept
+            return
+        (n, d), dtype = self.U.shape, self.room.dtype
+        U = np.ascontiguousarray(self.U.T, dtype=dtype)
+        memory = self.room.space("each", (d * n * n if self.kept is not None else 8 * BLOCK,), dtype)
+        for rows in blocks(n, d * n // 8):
+            m = d * n * (rows.stop - rows.start)
+            begin = d * n * rows.start if self.kept is not None else 0
+            memory = memory if len(memory) >= begin + m else np.empty(m, dtype=dtype)
+            E = memory[begin : begin + m].reshape(d, -1, n)
+            np.subtract(U[:, rows, None], U[:, None, :], out=E)
+            np.multiply(E, E, out=E)
             np.negative(E, out=E)
-            yield np.exp(E, out=E)
-
-    @property
-    def _bend(self) -> float:
-        """dshare / dlogit."""
-        return self.share * (1 - self.share)
+            np.exp(E, out=E)
+            if self.kept is not None:
+                self.kept.append((rows, E))
+            yield rows, E
 
     def both(self, W: Symmetric, V: np.ndarray, groups: Groups) -> tuple[np.ndarray, list[np.ndarray]]:
-        (n, d), k, low, outer = self.U.shape, V.shape[1], W.low, W.outer
+        (n, d), k, low, outer, U = self.U.shape, V.shape[1], W.low, W.outer, self.U.T[:, :, None]
         share = 2 * (np.vdot(low.T, self.alone) - np.vdot(low.T, self.apart))  # their diagonals are equal
         share -= float(np.sum(outer * (outer @ self.alone - outer @ self.apart)))
-        slope, whole = np.zeros(d), np.matmul(outer.T, -outer, out=self.room("q", n))
+        whole = np.matmul(outer.T, -outer, out=self.room("q", n))
         for rows in blocks(n, n):
             whole[rows] += low[rows]
             whole[rows] += low[:, rows].T
         np.einsum("ii->i", whole)[...] -= low.diagonal()
         contracted, moved = super().both(W, V, groups)
-        home = {int(j): i for i, g in enumerate(groups) for j in g}
-        U = self.U
-        right = [np.concatenate([V, u[:, None] * V, u[:, None] ** 2 * V], axis=1) for u in U.T]
-        ends = [np.stack([np.ones(n), u], axis=1) for u in U.T]
-        each = self.share / d
-        for rows in blocks(n, n):
-            for j, E in enumerate(self._each(rows)):
-                v = U[rows, j, None]
-                if k:
-                    got = E @ right[j]
-                    moved[home[j]][rows] += 2 * each * (v**2 * got[:, :k] - 2 * v * got[:, k : 2 * k] + got[:, 2 * k :])
-                E *= whole[rows]
-                sums = E @ ends[j]
-                slope[j] += 4 * each * float(sums[:, 0] @ v[:, 0] ** 2 - v[:, 0] @ sums[:, 1])
+        dtype, each = self.room.dtype, self.share / d
+        right = np.concatenate([np.broadcast_to(V, (d, n, k)), U * V, U**2 * V], axis=2).astype(dtype)
+        ends = np.concatenate([np.ones((d, n, 1)), U], axis=2).astype(dtype)
+        slope, pushed = np.zeros(d), np.zeros((d, n, k))
+        for rows, E in self._each():
+            u = U[:, rows]
+            if k:
+                got = E @ right
+                pushed[:, rows] = u**2 * got[:, :, :k] - 2 * u * got[:, :, k : 2 * k] + got[:, :, 2 * k :]
+            weighed = np.multiply(E, whole[rows].astype(dtype), out=self.room.space("weighed", E.shape, dtype))
+            sums = weighed @ ends
+            slope += 4 * each * np.einsum("jai,jai->j", u, u * sums[:, :, :1] - sums[:, :, 1:])
+        for g, total in zip(groups, moved):
+            total += 2 * each * pushed[g].sum(axis=0)
         bend = self.share * (1 - self.share)  # dshare / dlogit
         return np.append(contracted + slope, bend * share), [*moved, bend * (self.alone @ V - self.apart @ V)]
 

@@ -145,8 +145,10 @@ class KernelRidge(RegressorMixin, Surrogate):
         def fit(group: tuple[list[int], Kernel, np.ndarray | None, list[float]]) -> Part:
             part = solved(*group)
             for _ in range(TRIES):  # worse than the mean: evidence was mistaken, and there is more noise than it believes
-                spread = [float(np.var(to_numpy(y[t]))) for t in group[0]]
-                if not self._guarded or np.all(to_numpy(xp.mean(part.residuals**2, axis=0)) <= WORSE * np.array(spread)):
+                w = to_numpy(tasks.weights[group[0][0]])
+                labels, left = (np.stack([to_numpy(v) for v in vs], axis=1) for vs in ([y[t] for t in group[0]], part.residuals.T))
+                spread = np.average((labels - np.average(labels, axis=0, weights=w)) ** 2, axis=0, weights=w)
+                if not self._guarded or np.all(np.average(left**2, axis=0, weights=w) <= WORSE * spread):
                     break
                 part = solved(group[0], group[1], MORE * part.lam, group[3])
             return part

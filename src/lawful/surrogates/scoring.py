@@ -15,7 +15,8 @@ for each prior, and what a (family, prior) explains is Laplace's approximation o
     log evidence = -(f + prior) - log(volume of the prior) - 1/2 log|H|,      H = F + the prior's curvature.
 
 A step is -H^-1 times the gradient, shortened until the objective falls: F is positive semidefinite wherever it is taken, and
-objectives are in nats, so that "converged" has a scale: a step that would gain a few hundredths.
+objectives are in nats, so that "converged" has a scale: a step that would gain a tenth. F is that of the start of a descent;
+what gradients say of the curvature on the way is learned (`learned`), which needs fewer steps and cheaper ones.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from scipy.special import gammaln
 
 from lawful.kernels import Stationary
 from lawful.surrogates.evidence import Labels, evidence
-from lawful.surrogates.geometry import Geometry, Groups, Room, geometry
+from lawful.surrogates.geometry import SINGLE, Geometry, Groups, Room, geometry
 
 TYPICAL, BREADTH = 3.0, 2.0  # the middle of the length scales: about so many standard deviations times sqrt(d), within e^2
 NOISE, NOISE_BREADTH = np.log(0.01), 4.0
@@ -144,14 +145,15 @@ class Posterior:
         """The objective alone; infinite where a matrix is singular."""
         theta, rest = x[: self.m], x[self.d : self.m]
         total = self.prior(x[: self.d])[0] + float(rest @ rest) / (2 * SHARE_BREADTH**2)
-        for labels, log_g, matrices in zip(self.tasks, self.noise(x), self._geometries(theta)):
+        for labels, log_g, matrices in zip(self.tasks, self.noise(x), self._geometries(theta, min(self.noise(x)))):
             found = evidence(labels, matrices, float(log_g), slope=False)
             if found is None:
                 return np.inf
             total += found.value + (0.0 if self.log_g is not None else noise_prior(log_g))
         return float(total)
 
-    def at(self, x: np.ndarray) -> Point | None:
+    def at(self, x: np.ndarray, known: np.ndarray | None = None) -> Point | None:
+        """The objective and its slope; and its curvature, unless one is known."""
         assert self.groups is not None
         d, m, q, R = self.d, self.m, len(self.groups) + self.kernel.extra, self.expand
         value, slope_t, curvature_t = self.prior(x[:d])
@@ -162,30 +164,37 @@ class Posterior:
         slope[d:m], bend[d:m, d:m] = rest / SHARE_BREADTH**2, np.eye(m - d) / SHARE_BREADTH**2
         curvature = R.T @ bend @ R
         self.evaluations += 1
-        for k, (labels, log_g, matrices) in enumerate(zip(self.tasks, self.noise(x), self._geometries(x[:m]))):
-            found = evidence(labels, matrices, float(log_g), groups=self.groups)
+        for k, (labels, log_g, matrices) in enumerate(zip(self.tasks, self.noise(x), self._geometries(x[:m], min(self.noise(x))))):
+            found = evidence(labels, matrices, float(log_g), groups=self.groups if known is None else None)
             if found is None:
                 return None
-            assert found.slope is not None and found.information is not None
+            assert found.slope is not None
             value += found.value
             slope[:m] += found.slope[:m]
-            curvature[:q, :q] += found.information[:q, :q]
             if self.log_g is None:
                 value += noise_prior(log_g)
                 slope[m + k] = found.slope[m] + (log_g - NOISE) / NOISE_BREADTH**2
+            if found.information is None:
+                continue
+            curvature[:q, :q] += found.information[:q, :q]
+            if self.log_g is None:
                 curvature[q + k, q + k] = found.information[q, q] + 1 / NOISE_BREADTH**2
                 curvature[:q, q + k] += found.information[:q, q]
                 curvature[q + k, :q] += found.information[:q, q]
         slope = R.T @ slope
+        curvature = curvature if known is None else known
         if self.prior.keep is not None:
             out = [k for k, g in enumerate(self.groups) if not np.isin(g, self.prior.keep).any()]
-            slope[out], curvature[out], curvature[:, out] = 0.0, 0.0, 0.0
-            curvature[out, out] = 1.0  # they stay where they are
+            slope[out] = 0.0
+            if known is None:
+                curvature[out], curvature[:, out] = 0.0, 0.0
+                curvature[out, out] = 1.0  # they stay where they are
         return Point(x, float(value), slope, curvature)
 
-    def _geometries(self, theta: np.ndarray) -> list[Geometry]:
-        """One for each task; the same object for tasks with the same inputs."""
+    def _geometries(self, theta: np.ndarray, least: float) -> list[Geometry]:
+        """One for each task; the same object for tasks with the same inputs. `least`: log g will not be below it."""
         inputs = {id(labels.X): labels.X for labels in self.tasks}
+        self.room.dtype = np.float32 if least > np.log(SINGLE) else np.float64
         alone = len(inputs) == 1  # several are held at once
         made = {key: geometry(self.kernel, X, theta, self.room if alone else None, self.groups) for key, X in inputs.items()}
         return [made[id(labels.X)] for labels in self.tasks]
@@ -193,7 +202,7 @@ class Posterior:
     def best_noise(self, t: np.ndarray, grid: np.ndarray) -> np.ndarray:
         """For every task the log g of the grid that suits it best with these length scales."""
         out = []
-        for labels, matrices in zip(self.tasks, self._geometries(self.join(t, np.zeros(0)))):
+        for labels, matrices in zip(self.tasks, self._geometries(self.join(t, np.zeros(0)), grid[0])):
             found = [evidence(labels, matrices, float(log_g), slope=False) for log_g in grid]
             values = [np.inf if f is None else f.value + noise_prior(log_g) for f, log_g in zip(found, grid)]
             out.append(float(grid[int(np.argmin(values))]))
@@ -217,19 +226,22 @@ class Posterior:
         first = np.sort(np.argsort(-promise, kind="stable")[:count])
         return [np.array([j]) for j in first] + [np.setdiff1d(np.arange(self.d), first)]
 
-    def descend(self, x: np.ndarray, steps: int, gain: float = GAIN) -> Point | None:
-        """The minimum near x, or where so many steps led; None where nothing can be evaluated."""
+    def descend(self, x: np.ndarray, steps: int, gain: float = GAIN, curved: bool = True) -> Point | None:
+        """The minimum near x, or where so many steps led; None where nothing can be evaluated. `curved`: its curvature is
+        Fisher's information, and not what was learned of it on the way."""
         d, m, rest = self.d, self.m, len(x) - self.m
         parts = np.array([d, m - d, rest])
         low = np.repeat([SCALE_BOUNDS[0], -SHARE_BOUND, LOWEST], parts)
         high = np.repeat([SCALE_BOUNDS[1], SHARE_BOUND, HIGHEST], parts)
         reach = np.repeat([REACH[0], REACH[0], REACH[1]], parts)
+        first = self.expand.argmax(axis=0)  # one x of each coordinate
         here = self.at(np.clip(x, low, high))
         while here is None and rest and x[-1] < np.log(1e-6):  # more noise makes any matrix regular
             x = np.append(x[:m], x[m:] + np.log(10.0))
             here = self.at(np.clip(x, low, high))
         if here is None:
             return None
+        fresh = True  # whether the curvature is Fisher's information here
         for _ in range(steps):
             step = self._bounded_step(here, low, high)
             move = self.expand @ step
@@ -239,13 +251,21 @@ class Posterior:
             if promise < gain:
                 break
             for shrink in (1.0, 0.25, 0.05):
-                there = self.at(np.clip(here.x + shrink * move, low, high))
+                there = self.at(np.clip(here.x + shrink * move, low, high), here.curvature)
                 if there is not None and there.value < here.value:
                     break
             else:
-                break
-            here = there
-        return here
+                if fresh:
+                    break
+                there = self.at(here.x)
+                fresh = True
+                if there is None:
+                    break
+                here = there
+                continue
+            there.curvature = learned(here.curvature, (there.x - here.x)[first], there.slope - here.slope)
+            here, fresh = there, False
+        return self.at(here.x) if curved and not fresh else here
 
     def _bounded_step(self, here: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The Newton step in the coordinates that are not held by a bound."""
@@ -256,6 +276,17 @@ class Posterior:
         if free.any():
             step[free] = -np.linalg.solve(here.curvature[np.ix_(free, free)], here.slope[free])
         return step
+
+
+def learned(B: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The curvature B after a step s that changed the slope by y: Powell's damped BFGS formula, so that it stays positive."""
+    Bs = B @ s
+    sBs, sy = float(s @ Bs), float(s @ y)
+    if sBs <= 0:
+        return B
+    share = 1.0 if sy >= 0.2 * sBs else 0.8 * sBs / (sBs - sy)
+    y = share * y + (1 - share) * Bs
+    return B - np.outer(Bs, Bs) / sBs + np.outer(y, y) / float(s @ y)
 
 
 def numbers(most: int) -> list[int]:
