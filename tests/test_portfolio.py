@@ -16,11 +16,13 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lawful import Affine, ConstrainedRegressor, ConstrainedRegressorCV, Equations, KernelRidge, Portfolio, Sphere
+from lawful import Affine, ConstrainedRegressor, ConstrainedRegressorCV, Equations, KernelRidge, Portfolio, Sphere, load
 from lawful.kernels import Gaussian
-from lawful.surrogates import RegressorSurrogate
-from lawful.surrogates.encoders import Levels, Numbers
+from lawful.surrogates import RegressorSurrogate, Trees
+from lawful.surrogates._forest import along, summed
+from lawful.surrogates.encoders import Numbers
 from lawful.surrogates.portfolio import bagged_weights, simplex_minimum, stack
+from lawful.surrogates.trees import grown
 from lawful.tasks import Tasks
 
 RNG = np.random.default_rng(0)
@@ -149,13 +151,65 @@ def test_numbers_and_levels():
     odd = pd.DataFrame({"u": [2.0], "v": ["never seen"], "w": [True]})
     np.testing.assert_array_equal(encoder.transform(odd), [[2, 0, 0, 0, 1]])
     assert Numbers(max_levels=1).fit(pd.DataFrame({"v": list("abbc")})).columns_ == [("levels", ["b"])]
-    kept = Levels(max_levels=1).fit(frame).transform(frame)
-    assert list(kept.dtypes) == [frame["u"].dtype, "category", frame["w"].dtype] and kept["v"].isna().tolist() == [
-        False,
-        True,
-        True,
-    ]
-    assert Levels().fit(X).transform(X) is X
+    words = pd.DataFrame({"u": [1.0, np.nan] * 15, "v": ["a"] * 12 + ["b"] * 17 + ["rare"]})
+    coder = Numbers(codes=True).fit(words)
+    assert coder.columns_ == [("gaps", 1.0), ("levels", ["b", "a"])] and coder.coded == {1: 3} and coder.width == 2
+    np.testing.assert_array_equal(coder.transform(words)[[0, 1, 12, 29]], [[1, 1], [np.nan, 1], [1, 0], [np.nan, 2]])
+
+
+def test_dates_are_days_and_places_on_circles():
+    days = pd.date_range("2020-01-01", periods=700, freq="D")
+    frame = pd.DataFrame({"when": days, "said": days.strftime("%Y-%m-%d"), "word": "2-b"})
+    frame.loc[3, "when"] = pd.NaT
+    made = Numbers().fit(frame)
+    found = made.transform(frame)
+    assert found.shape == (700, 11) == (700, made.width)
+    np.testing.assert_allclose(found[:3, :5], found[:3, 5:10])
+    np.testing.assert_allclose(np.diff(found[:, 5]), 1.0)
+    np.testing.assert_allclose(found[:, 8] ** 2 + found[:, 9] ** 2, 1.0)
+    hours = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=60, freq="h", tz="Europe/Berlin")})
+    assert Numbers().fit(hours).columns_[0][1][1:] == [1.0]
+    y = np.sin(2 * np.pi * np.arange(700) / 365.2425) + 0.1 * np.random.default_rng(0).standard_normal(700)
+    model = ConstrainedRegressor(surrogate="auto").fit(frame[:600], y[:600])
+    assert np.mean((model.predict(frame[600:]) - np.sin(2 * np.pi * np.arange(600, 700) / 365.2425)) ** 2) < 0.01
+
+
+def test_trees_are_those_of_scikit_learn_and_survive_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    A = np.where(rng.uniform(size=(400, 3)) < 0.1, np.nan, rng.uniform(size=(400, 3)))
+    y = np.where(np.nan_to_num(A[:, 0]) > 0.5, 1.0, 0.0) + np.nan_to_num(A[:, 1])
+    forest = grown(A, y, np.ones(400), 30, 0.1)
+    same = HistGradientBoostingRegressor(
+        learning_rate=0.1, max_iter=30, max_leaf_nodes=13, min_samples_leaf=10, l2_regularization=1.0, early_stopping=False
+    ).fit(A, y)
+    np.testing.assert_allclose(summed(A, *forest), same.predict(A), rtol=1e-12)
+    np.testing.assert_allclose(along(A, 30, *forest)[-1], same.predict(A), rtol=1e-12)
+    frame, labels = table(300)
+    model = ConstrainedRegressor(Affine([[1.0, 1.0]], [1.0]), surrogate="auto").fit(frame, labels)
+    model.save(tmp_path / "auto.lawful")
+    again = load(tmp_path / "auto.lawful")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(again.decode(frame).std, model.decode(frame).std)
+    state = model.surrogate_.members_[1].state()
+    state["forests"][0][-1][4][:] = 10**6
+    with pytest.raises(ValueError, match="do not fit together"):
+        Trees.from_state(state)
+
+
+def test_the_default_has_trees_where_they_are_clearly_better():
+    rng = np.random.default_rng(0)
+    A = rng.integers(0, 6, (300, 6)).astype(float)
+    steps = np.where((A[:, 0] > 2) & (A[:, 1] < 3), 3.0, 0.0) + np.where(A[:, 2] > A[:, 3], 2.0, 0.0)
+    new = rng.integers(0, 6, (500, 6)).astype(float)
+    truth = np.where((new[:, 0] > 2) & (new[:, 1] < 3), 3.0, 0.0) + np.where(new[:, 2] > new[:, 3], 2.0, 0.0)
+    model = ConstrainedRegressor().fit(A, steps + 0.3 * rng.standard_normal(300))
+    assert "trees" in model.surrogate_choice_ and isinstance(model.surrogate_, Portfolio)
+    kernel = KernelRidge().fit(A, steps + 0.3 * rng.standard_normal(300))
+    assert np.mean((model.predict(new) - truth) ** 2) < 0.9 * np.mean((kernel.predict(new) - truth) ** 2)
+    mean, std = model.predict(new, return_std=True)
+    assert 0.85 < (np.abs(truth + 0.3 * rng.standard_normal(500) - mean) < 1.645 * std).mean() < 0.95
+    smooth = ConstrainedRegressor().fit(A, A @ rng.standard_normal(6) + 0.1 * rng.standard_normal(300))
+    assert isinstance(smooth.surrogate_, KernelRidge)
 
 
 def test_a_table_reaches_trees_and_pipelines_as_it_is():
@@ -267,7 +321,7 @@ def test_members_are_judged_after_the_decode():
 def test_auto_is_a_portfolio_in_searches_too():
     labels = Y / np.linalg.norm(Y, axis=1, keepdims=True)
     model = ConstrainedRegressor(Sphere(), surrogate="auto").fit(X, labels)
-    assert isinstance(model.surrogate_, Portfolio) and model.surrogate_.names_ == ["kernel", "trees", "linear"]
+    assert isinstance(model.surrogate_, Portfolio) and model.surrogate_.names_ == ["kernel", "trees"]
     np.testing.assert_allclose((model.predict(X) ** 2).sum(axis=1), 1.0)
     assert clone(model).surrogate == "auto"
     search = ConstrainedRegressorCV(

@@ -234,12 +234,12 @@ def test_a_ranker_that_keeps_no_coefficients_says_what_would_do(tmp_path):
         (ConstrainedRegressor(surrogate=KernelRidge(lambda A, B: A @ B.T, lam=1.0)), "kernel"),
         (ConstrainedRegressor(Equations(sympy.Symbol("y1") - sympy.Symbol("y2")), surrogate=RIDGE), "as a string"),
         (ConstrainedRegressor(Sphere(), surrogate=Ridge()), "skops"),
-        (ConstrainedRegressor(Sphere(), surrogate=Portfolio(["trees"], cv=2)), "skops"),
+        (ConstrainedRegressor(Sphere(), surrogate=Portfolio(["linear"], cv=2)), "skops"),
         (ConstrainedRegressorCV(Sphere(), kernels=[1.0], scoring=lambda c, y: (c - y) ** 2), "code cannot be saved"),
         (ConstrainedRegressorCV(Sphere(), kernels=[1.0], cv=KFold(3)), r"cv is KFold\(.*folds in a list"),
         (ConstrainedRegressor(Sphere(np.longdouble(1)), surrogate=RIDGE), r"radius: an array of type \w+ cannot be stored"),
     ],
-    ids=["callable law", "callable kernel", "sympy", "scikit-learn", "trees", "scoring", "folds", "long double"],
+    ids=["callable law", "callable kernel", "sympy", "scikit-learn", "lines", "scoring", "folds", "long double"],
 )
 def test_what_cannot_be_saved_says_what_would_do(tmp_path, model, message):
     with pytest.raises(TypeError, match=message):

@@ -53,6 +53,7 @@ class Tasks:
     Z: list[Array] = field(default_factory=list)
     atoms: list[Any] = field(default_factory=list)  # what the columns of Z stand for: the loss knows
     frame: Any = None  # X as the user gave it, where that was a DataFrame and the surrogate is `raw`
+    device: Any = None  # of torch, other than the host, from which X came
     elsewhere: Any = None  # all rows, where these are a sample of them and the others are on a cluster: `lawful.scale`
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ class Tasks:
         X is read for `surrogate`: as floats without gaps, or as it takes it. With `reset=False` it is a further batch of an
         estimator that knows them, and an output may have no observation in it.
         """
+        device = X.device if is_torch_array(X) and X.device.type != "cpu" else None
         X, given = read_inputs(estimator, X, surrogate, reset=reset)
         values, names = check_outputs(Y)
         if len(values) != len(X):
@@ -75,7 +77,7 @@ class Tasks:
         inputs = getattr(estimator, "feature_names_in_", None)
         inputs = None if inputs is None else [str(name) for name in inputs]
         tasks = cls.of(X, values, sample_weight, names, inputs, empty=not reset)
-        return tasks if given is X else replace(tasks, frame=given)
+        return replace(tasks, device=device, frame=None if given is X else given)
 
     @classmethod
     def of(
@@ -164,6 +166,19 @@ class Tasks:
         Z, atoms = loss.encodings(self.y)
         others = None if self.elsewhere is None else self.elsewhere.encoded(loss, atoms)
         return replace(self, Z=Z, atoms=atoms, elsewhere=others)
+
+    def on(self, device: Any) -> Tasks:
+        """The same tasks as tensors on a device of torch; None: as they are."""
+        if device is None:
+            return self
+        import torch
+
+        X, *others = (
+            [torch.as_tensor(np.ascontiguousarray(to_numpy(v), dtype=float), device=device) for v in values]
+            for values in ([self.X], self.y, self.weights, self.Z)
+        )
+        y, weights, Z = others
+        return replace(self, X=X[0], y=y, weights=weights, Z=Z)
 
     def plain(self) -> Tasks:
         """The same tasks, their labels as they are."""

@@ -41,7 +41,7 @@ class Riemannian(Decoder):
     needs_objective = ("gradient", "center", "value")
     needs_set = ("tangent", "retract", "nearest")
 
-    def __init__(self, tol: float = 1e-9, max_iter: int = 1000, n_starts: int = 6, n_samples: int = 256) -> None:
+    def __init__(self, tol: float = 1e-9, max_iter: int = 1000, n_starts: int = 12, n_samples: int = 256) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.n_starts = n_starts

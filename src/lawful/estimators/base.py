@@ -33,6 +33,7 @@ from lawful.saving.models import Savable, as_plain
 from lawful.sets import Reals
 from lawful.sets.typeset import LawShown
 from lawful.surrogates import KernelRidge, Portfolio, RegressorSurrogate
+from lawful.surrogates.portfolio import with_trees
 from lawful.tasks import Tasks, read_inputs, rows_of
 
 ON_FAILURE = ("warn", "raise", "nan", "unconstrained")
@@ -93,9 +94,9 @@ def calibrate(loss: Any, tasks: Tasks, surrogate: Any, constraint: Any) -> None:
         loss.uncouple(direct=not composed and bool(getattr(constraint, "polyhedral", False)))
 
 
-def _std(surrogate: Any, X: np.ndarray, batches: list[slice]) -> np.ndarray:
-    """(m, T) the standard deviations of a regression, batch by batch."""
-    return np.concatenate([to_numpy(surrogate.std(X[batch])) for batch in batches or [slice(0, 0)]])
+def _std(surrogate: Any, X: Any, batches: list[slice]) -> np.ndarray:
+    """(m, T) the standard deviations of a regression at inputs as it takes them, batch by batch."""
+    return np.concatenate([to_numpy(surrogate.std(rows_of(X, batch))) for batch in batches or [slice(0, 0)]])
 
 
 class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
@@ -159,6 +160,8 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
         else:
             judge = AfterDecode(tasks, constraint, self.loss_, self.decoder, fit_law, calibrate)
             surrogate = surrogate.fit_tasks(tasks, judge=judge)
+        if self.surrogate is None and self.loss_.regresses_labels and tasks.elsewhere is None:
+            surrogate = with_trees(surrogate, tasks)
         self.surrogate_choice_ = self._choice(surrogate)
         return surrogate
 
@@ -208,9 +211,8 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
     def _width(self) -> int:
-        """Numbers held per predicted row: the cross-kernel, and one score per atom and task."""
-        atoms = sum(2 if a is None else len(a) for a in self.atoms_)
-        return atoms + int(getattr(self.surrogate_, "n_rows_", 0))
+        """Numbers held per predicted row: one score per atom and task. What a surrogate holds beside them is its own affair."""
+        return sum(2 if a is None else len(a) for a in self.atoms_)
 
     def objective(self, X: Any) -> Any:
         """F_x for every row of X: what the decoder minimises (for a look inside; `decode` does the work)."""
@@ -229,7 +231,8 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
             d.with_(spread=partial(_std, self.surrogate_, X, self._batches(len(X)))) if hasattr(self.surrogate_, "std") else d
         )
 
-    def _decoded(self, X: Any, sequence: bool = False) -> tuple[np.ndarray, Decoding]:
+    def _decoded(self, X: Any, sequence: bool = False) -> tuple[Any, Decoding]:
+        """The inputs as the surrogate takes them, and what is predicted for them."""
         check_is_fitted(self)
         X, given = read_inputs(self, X, self.surrogate_)
         parts, doubtful = [], []
@@ -241,7 +244,7 @@ class LawfulEstimator(LawShown, Savable, RegressorMixin, BaseEstimator):
             parts.append(d)
         d = stack(parts).with_(names=tuple(self.output_names_))
         self._report(d, np.concatenate(doubtful) if doubtful else np.zeros(0, bool))
-        return X, d
+        return given, d
 
     def _substitute(self, F: Any, d: Decoding, X: np.ndarray) -> Decoding:
         failed = to_numpy(d.code) >= NOT_CONVERGED

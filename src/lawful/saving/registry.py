@@ -14,10 +14,10 @@ HOMES: dict[str, tuple[str, ...]] = {
     "lawful.estimators": (
         *("ConformalRegressor", "ConstrainedClassifier", "ConstrainedRanker", "ConstrainedRegressor", "ConstrainedRegressorCV"),
     ),
-    "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate"),
+    "lawful.surrogates": ("KernelRidge", "NystromRidge", "PairwiseRidge", "Portfolio", "RegressorSurrogate", "Trees"),
     "lawful.surrogates.labels": ("LabelClassifiers", "LabelRegressions"),
     "lawful.surrogates.logistic": ("LabelLogistic",),
-    "lawful.surrogates.encoders": ("Levels", "Numbers"),
+    "lawful.surrogates.encoders": ("Numbers",),
     "lawful.sets": (
         *("Affine", "Ball", "Box", "Ellipsoid", "Equations", "Inflated", "Intersection", "Penalized", "PointCloud"),
         *("ConvexShape", "CorrelationMatrices", "Flow", "Hierarchy", "Margins", "Monotone", "SE3", "UnitQuaternions"),

@@ -8,6 +8,7 @@ from lawful.surrogates.portfolio import Portfolio
 from lawful.surrogates.primal import PrimalFactor
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.surrogates.ridge import KernelRidge
+from lawful.surrogates.trees import Trees
 
 __all__ = [
     "CholeskyFactor",
@@ -21,4 +22,5 @@ __all__ = [
     "RegressorSurrogate",
     "SpectralFactor",
     "Surrogate",
+    "Trees",
 ]

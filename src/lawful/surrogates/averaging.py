@@ -49,7 +49,7 @@ BASIN = 150  # rows on which a basin of sums is found
 WIDE, FREE = 32, 24  # inputs
 HOPELESS = 5.0  # nats by which a member may be behind on few rows to be tried on all, or a prior to be tried with all families
 FAR = 20.0  # nats by which a family may be behind under the first prior to be tried under the others
-CARRIED = 3  # so many members are tried on all rows, one fewer where there are many
+CARRIED = 2  # so many members are tried on all rows, one fewer where there are many
 ISOTROPIC = np.array([0.35, 0.7, 1.5, 3.0, 8.0, 30.0])  # starts, times sqrt(d)
 CURVED = 2  # so many of them see curvature; beyond, a kernel is nearly linear, another basin
 SUMS, MOSTLY = (1.0, 3.0), 3.0  # starts of sums: length scales, and log odds of their share
@@ -97,7 +97,7 @@ class Tuner:
         self.families, self.tasks, self.log_g = families, tasks, log_g
         self.d = tasks[0].X.shape[1]
         self.groups: Groups | None = None  # of inputs: every one alone
-        self.room = Room()
+        self.room = Room(tasks[0].device)
 
     def posterior(self, kernel: Stationary, tasks: list[Labels], prior: Prior) -> Posterior:
         return Posterior(kernel, tasks, prior, self.log_g, self.groups, self.room)
@@ -136,18 +136,20 @@ class Tuner:
 
     def carry(self, tried: list[Found], labels: Labels) -> list[Found]:
         """Members that are likely on few rows, on more and more: few tell which families and priors are worth it."""
+        before = FEW
         for rows in [*(rows for rows in LEVELS if rows < len(labels.y)), len(labels.y)]:
             (some,) = thinned([labels], rows)
-            tried = merged(self.carried(tried, some, GAIN if rows <= LEVELS[0] else COARSE))
+            near = HOPELESS * (before / rows) ** 0.5  # more rows drive members apart
+            tried, before = merged(self.carried(tried, some, near, GAIN if rows <= LEVELS[0] else COARSE)), rows
         return tried
 
-    def carried(self, tried: list[Found], labels: Labels, gain: float) -> list[Found]:
-        """The likeliest member of each likely family on these rows, and what that suggests of the inputs that have a say."""
+    def carried(self, tried: list[Found], labels: Labels, near: float, gain: float) -> list[Found]:
+        """The likeliest member of each family within so many nats, and what that suggests of the inputs that have a say."""
         first: dict[int, Found] = {}
         for one in tried:
             first.setdefault(id(one.kernel), one)
         count = len(self.families) if len(labels.y) <= LEVELS[0] else CARRIED
-        likely = [one for one in first.values() if one.cost < tried[0].cost + HOPELESS][:count]
+        likely = [one for one in first.values() if one.cost < tried[0].cost + near][:count]
         # a second prior of the likeliest family, and the likeliest family that many rows can still improve
         likely += [one for one in tried[1:2] if one.kernel is tried[0].kernel and one.cost < tried[0].cost + 1.0]
         if all(isinstance(one.kernel, Trend) for one in likely):

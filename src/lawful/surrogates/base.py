@@ -131,6 +131,10 @@ class Surrogate(Savable, BaseEstimator):
     allow_nan: Any = False  # whether X may have gaps
     _single = False  # whether y was a vector, and predictions are
 
+    @property
+    def fitted(self) -> bool:
+        return any(key.endswith("_") and not key.startswith("_") for key in vars(self))
+
     def fit_tasks(self, tasks: Tasks) -> Self:
         raise NotImplementedError
 

@@ -1,9 +1,10 @@
-"""Tables with categories and gaps, made ready for regressors that want numbers or pandas' categories.
+"""Tables with words, dates and gaps as numbers.
 
-`Numbers` gives a float array: numeric columns with their gaps filled by the median, and beside each column with gaps one that
-is 1 where a value was missing; of every other column the indicators of its most frequent levels. A level that was not seen in
-fit, and a gap, have all indicators 0. `Levels` keeps the table and turns every column that is not numeric into pandas'
-categories, which `HistGradientBoostingRegressor` splits on as they are; gaps stay gaps.
+Numeric columns stay as they are, but for their gaps: these are filled by the median, with a column beside that is 1 where a
+value was missing. Of words there is an indicator for each of the most frequent ones; a word that was not seen in fit, and a
+gap, have all of them 0. Dates, also those written as 2024-03-31, become days, and where they vary the place in the year, the
+week and the day as points of a circle. With `codes`, for trees, gaps stay gaps and words are numbered, those
+of few rows as one.
 """
 
 from __future__ import annotations
@@ -16,17 +17,39 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from lawful.tasks import as_floats, is_gap, is_numeric
 
-__all__ = ["Levels", "Numbers"]
+__all__ = ["Numbers"]
+
+RARE = 10  # rows: words of fewer are one
+CYCLES = ((365.2425, 500.0), (7.0, 30.0), (1.0, 0.0))  # days of a period, and how many dates must span for it to be seen
 
 
 def column(X: Any, j: int) -> Any:
     return X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
 
 
-def levels(values: Any, most: int) -> list[Any]:
-    """The most frequent levels of a column, gaps apart; ties in the order of their names."""
+def levels(values: Any, most: int, least: int = 1) -> list[Any]:
+    """The most frequent words of a column, gaps apart; ties in the order of their names."""
     counts = Counter(v for v in np.asarray(values, dtype=object) if not is_gap(v))
-    return sorted(counts, key=lambda v: (-counts[v], str(v)))[:most]
+    return [v for v in sorted(counts, key=lambda v: (-counts[v], str(v))) if counts[v] >= least][:most]
+
+
+def days(values: Any) -> np.ndarray | None:
+    """Days since 1970 of a column of dates, NaN for gaps; None for other columns."""
+    if getattr(values.dtype, "kind", "O") != "M":
+        words = [v for v in np.asarray(values, dtype=object) if not is_gap(v)]
+        dated = all(hasattr(v, "isoformat") or (isinstance(v, str) and v[:4].isdigit() and v[4:5] == "-") for v in words)
+        if not words or not dated:
+            return None
+    import pandas as pd
+
+    stamps = pd.to_datetime(pd.Series(values).reset_index(drop=True), errors="coerce", utc=True, format="ISO8601")
+    return ((stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
+
+
+def on_circles(time: np.ndarray, periods: list[float]) -> list[np.ndarray]:
+    """Days, and for each period the point on its circle."""
+    angles = [2 * np.pi * time / period for period in periods]
+    return [time, *(wave(angle) for angle in angles for wave in (np.sin, np.cos))]
 
 
 class Numbers(TransformerMixin, BaseEstimator):
@@ -34,7 +57,8 @@ class Numbers(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    max_levels : indicators for at most so many levels of a column.
+    max_levels : indicators for at most so many words of a column (codes: ten times as many).
+    codes : numbers for words, and gaps as they are: what trees take.
 
     >>> import pandas as pd
     >>> Numbers().fit_transform(pd.DataFrame({"size": [1.0, None, 3.0], "shop": ["a", "b", "a"]}))
@@ -43,22 +67,43 @@ class Numbers(TransformerMixin, BaseEstimator):
            [3., 0., 1., 0.]])
     """
 
-    def __init__(self, max_levels: int = 20) -> None:
+    def __init__(self, max_levels: int = 20, codes: bool = False) -> None:
         self.max_levels = max_levels
+        self.codes = codes
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self.n_features_in_ = X.shape[1]
-        self.columns_: list[tuple[str, Any]] = []  # what each column is: "plain", "gaps" (with its median) or "levels" (a list)
-        for j in range(X.shape[1]):
-            values = column(X, j)
-            if not is_numeric(values):
-                self.columns_.append(("levels", levels(values, self.max_levels)))
-                continue
-            numbers = as_floats(values, "X")
-            seen = numbers[np.isfinite(numbers)]
-            middle = float(np.median(seen)) if seen.size else 0.0
-            self.columns_.append(("plain" if seen.size == len(numbers) else "gaps", middle))
+        self.columns_: list[tuple[str, Any]] = [self._kind(column(X, j)) for j in range(X.shape[1])]
         return self
+
+    def _kind(self, values: Any) -> tuple[str, Any]:
+        """What a column is: "plain" or "gaps" (with its median), "dates" (with median and periods) or "levels" (the words)."""
+        if not is_numeric(values):
+            time = days(values)
+            if time is None:
+                return "levels", levels(values, self.max_levels * (10 if self.codes else 1), RARE if self.codes else 1)
+            seen = time[np.isfinite(time)]
+            periods = [length for length, span in CYCLES[:2] if np.ptp(seen) > span]
+            return "dates", [float(np.median(seen)), *periods, *([1.0] if np.any(seen != np.round(seen)) else [])]
+        numbers = as_floats(values, "X")
+        seen = numbers[np.isfinite(numbers)]
+        return "plain" if seen.size == len(numbers) else "gaps", float(np.median(seen)) if seen.size else 0.0
+
+    @property
+    def coded(self) -> dict[int, int]:
+        """Where columns of codes are among those that come out, and how many codes each has."""
+        places = np.cumsum([0, *(self._size(*known) for known in self.columns_)])
+        return {int(at): len(known) + 1 for at, (kind, known) in zip(places, self.columns_) if kind == "levels"}
+
+    @property
+    def width(self) -> int:
+        """How many columns come out."""
+        return max(sum(self._size(*known) for known in self.columns_), 1)
+
+    def _size(self, kind: str, known: Any) -> int:
+        if kind == "levels":
+            return 1 if self.codes else len(known)
+        return 2 * len(known) - 1 if kind == "dates" else 2 if kind == "gaps" and not self.codes else 1
 
     def transform(self, X: Any) -> np.ndarray:
         parts: list[np.ndarray] = []
@@ -66,41 +111,20 @@ class Numbers(TransformerMixin, BaseEstimator):
             values = column(X, j)
             if kind == "levels":
                 entries = np.asarray(values, dtype=object)
-                parts += [np.array([not is_gap(v) and v == level for v in entries], dtype=float) for level in known]
+                if self.codes:
+                    place = {word: float(i) for i, word in enumerate(known)}
+                    parts.append(np.array([np.nan if is_gap(v) else place.get(v, float(len(known))) for v in entries]))
+                else:
+                    parts += [np.array([not is_gap(v) and v == level for v in entries], dtype=float) for level in known]
+                continue
+            if kind == "dates":
+                time = days(values)
+                time = np.full(X.shape[0], np.nan) if time is None else time
+                parts += on_circles(time if self.codes else np.where(np.isfinite(time), time, known[0]), known[1:])
                 continue
             numbers = as_floats(values, "X")
             missing = ~np.isfinite(numbers)
-            parts.append(np.where(missing, known, numbers))
-            if kind == "gaps":
+            parts.append(numbers if self.codes else np.where(missing, known, numbers))
+            if kind == "gaps" and not self.codes:
                 parts.append(missing.astype(float))
         return np.stack(parts, axis=1) if parts else np.zeros((X.shape[0], 1))
-
-
-class Levels(TransformerMixin, BaseEstimator):
-    """A table whose columns that are not numeric are pandas' categories; arrays pass as they are. See the module's docstring.
-
-    Parameters
-    ----------
-    max_levels : a column keeps its most frequent levels; others, and those not seen in fit, become gaps.
-    """
-
-    def __init__(self, max_levels: int = 200) -> None:
-        self.max_levels = max_levels
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        self.n_features_in_ = X.shape[1]
-        odd = [j for j in range(X.shape[1]) if hasattr(X, "iloc") and not is_numeric(column(X, j))]
-        self.levels_ = {j: levels(column(X, j), self.max_levels) for j in odd}
-        return self
-
-    def transform(self, X: Any) -> Any:
-        if not self.levels_:
-            return X
-        import pandas as pd
-
-        new = {}
-        for j, known in self.levels_.items():
-            place = {level: i for i, level in enumerate(known)}
-            codes = [-1 if is_gap(v) else place.get(v, -1) for v in np.asarray(column(X, j), dtype=object)]
-            new[X.columns[j]] = pd.Categorical.from_codes(codes, categories=known)
-        return X.assign(**new)

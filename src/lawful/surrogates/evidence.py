@@ -30,13 +30,15 @@ is never indefinite and costs O(n^2 d) for each vector, where differences of gra
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dlauum, dpotrf, dpotri, dtrtri, dtrtrs
+from scipy.linalg.lapack import dtrtrs
 
+from lawful._array import to_numpy
+from lawful._lapack import cholesky, inverse_of_triangle, triangle_squared
 from lawful.surrogates.geometry import Geometry, Groups, Symmetric
 
 __all__ = ["Evidence", "Labels", "evidence", "leave_one_out", "noise_path", "noise_terms", "vertex"]
@@ -54,6 +56,7 @@ class Labels:
     within: float
     n: int
     intercept: bool
+    device: Any = None  # of torch, where evidence is computed
 
     @property
     def free(self) -> int:
@@ -78,13 +81,16 @@ class Evidence(NamedTuple):
 
 
 def evidence(
-    labels: Labels, geometry: Geometry, log_g: float, *, slope: bool = True, groups: Groups | None = None
+    labels: Labels, geometry: Any, log_g: float, *, slope: bool = True, groups: Groups | None = None
 ) -> Evidence | None:
     """f at the kernel of `geometry` and noise g; None where A is singular in double precision.
 
     With `groups` of inputs also the information of their length scales, of what else the kernel has, and of log g.
     """
     g, w, n, p = float(np.exp(log_g)), labels.w, labels.n, len(labels.w)
+    if not isinstance(geometry, Geometry):
+        found = geometry.evidence(labels, log_g, slope, groups, None if groups is None else _normal(p))
+        return None if found is None else Evidence(*found)
     L = _factor(labels, geometry, log_g)
     if L is None:
         return None
@@ -107,13 +113,14 @@ def evidence(
         a, b = back.T  # P y, A^-1 1
         v = half[:, 1] / np.sqrt(height) if labels.intercept else None
         z = np.zeros((p, 0)) if groups is None else _probes(p, v)
-        root, _ = dtrtri(L, lower=1, overwrite_c=1)  # L^-1
+        inverse_of_triangle(L.T)
+        root = L
         V = dtrmm(1.0, root, z, lower=1, trans_a=1)
         low = root
         if groups is not None:
             low = geometry.room("inverse", p).T
             np.copyto(low, root)
-        low, _ = dlauum(low, lower=1, overwrite_c=1)
+        triangle_squared(low.T)
         low *= 0.5
         outer = [a / np.sqrt(2 * s2)] + ([b / np.sqrt(2 * height)] if labels.intercept else [])
         W = Symmetric(low, np.stack(outer))
@@ -125,9 +132,9 @@ def evidence(
     return Evidence(float(value), grad, fisher, s2)
 
 
-def noise_path(tasks: list[Labels], geometry: Geometry, log_g: np.ndarray) -> np.ndarray:
+def noise_path(tasks: list[Labels], geometry: Any, log_g: np.ndarray) -> np.ndarray:
     """f for tasks on the same inputs and all values of the noise, (len(log_g), T), from one set of eigenvectors."""
-    penalty, quadratic = noise_terms(tasks, geometry.R, log_g)
+    penalty, quadratic = noise_terms(tasks, to_numpy(geometry.R), log_g)
     free = tasks[0].free
     return penalty + 0.5 * free * np.log(np.maximum(quadratic / free, 1e-300))
 
@@ -155,12 +162,16 @@ def noise_terms(tasks: list[Labels], R: np.ndarray, log_g: np.ndarray) -> tuple[
     return penalty, quadratic + within / g[:, None]
 
 
-def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.ndarray, np.ndarray] | None:
+def leave_one_out(labels: Labels, geometry: Any, log_g: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Leave-one-out residuals (P y)_i / P_ii and their expected sizes sqrt(s2 / P_ii)."""
+    if not isinstance(geometry, Geometry):
+        return geometry.leave_one_out(labels, log_g)
     L = _factor(labels, geometry, log_g)
     if L is None:
         return None
-    low, _ = dpotri(L, lower=1, overwrite_c=1)
+    inverse_of_triangle(L.T)
+    triangle_squared(L.T)
+    low = L
     P = Symmetric(low, np.zeros((0, len(low))))
     if labels.intercept:
         b = P.times(np.ones((len(low), 1)))
@@ -171,13 +182,13 @@ def leave_one_out(labels: Labels, geometry: Geometry, log_g: float) -> tuple[np.
     return a / diagonal, np.sqrt(max(s2, 1e-300) / diagonal)
 
 
-def _factor(labels: Labels, geometry: Geometry, log_g: float) -> np.ndarray | None:
+def _factor(labels: Labels, geometry: Any, log_g: float) -> np.ndarray | None:
     """L of A = L L', in the room of the geometry; None where A is singular."""
     A = geometry.room("A", len(labels.w))
     np.copyto(A, geometry.R)
     np.einsum("ii->i", A)[...] += float(np.exp(log_g)) / labels.w
-    L, failed = dpotrf(A.T, lower=1, clean=1, overwrite_a=1)
-    return None if failed else L
+    found = cholesky(A, clean=True)
+    return None if found is None else found.T
 
 
 def vertex(x: np.ndarray, f: np.ndarray) -> float:
@@ -192,8 +203,12 @@ def vertex(x: np.ndarray, f: np.ndarray) -> float:
 
 def _probes(p: int, v: np.ndarray | None) -> np.ndarray:
     """Random vectors z, the same ones every time, orthogonal to the constant's direction v."""
-    z = np.random.default_rng(0).standard_normal((p, PROBES))
+    z = _normal(p)
     return z if v is None else z - v[:, None] * (v @ z)
+
+
+def _normal(p: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((p, PROBES))
 
 
 def _information(labels: Labels, root: np.ndarray, z: np.ndarray, moved: list[np.ndarray], v: np.ndarray | None) -> np.ndarray:

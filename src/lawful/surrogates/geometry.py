@@ -14,11 +14,12 @@ blocks that stay in the cache: memory is slower than arithmetic here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lawful.kernels import Additive, Gaussian, Matern, Stationary, Trend
+from lawful.surrogates.device import DeviceGeometry
 
 __all__ = ["AdditiveGeometry", "Geometry", "Groups", "Room", "Symmetric", "TrendGeometry", "geometry"]
 
@@ -34,7 +35,8 @@ class Room:
     Each name is one piece of memory, so whoever asks for it a second time is done with the first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: Any = None) -> None:
+        self.device = device  # of torch, where matrices are made there
         self.made: dict[str, np.ndarray] = {}
         self.dtype: type = np.float64  # of matrices that are sums of many
         self.tied: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -74,8 +76,10 @@ class Symmetric(NamedTuple):
 
 def geometry(
     kernel: Stationary, X: np.ndarray, theta: np.ndarray, room: Room | None = None, groups: Groups | None = None
-) -> Geometry:
+) -> Any:
     """The one that suits a kernel; its matrices are in `room`, where one is given. `groups`: inputs that move together."""
+    if room is not None and room.device is not None and kernel.power == 2 and kernel.smooth:
+        return DeviceGeometry(kernel, X, theta, room)
     kind = TrendGeometry if isinstance(kernel, Trend) else AdditiveGeometry if isinstance(kernel, Additive) else Geometry
     return kind(kernel, X, theta, Room() if room is None else room, groups)
 
@@ -162,7 +166,7 @@ class AdditiveGeometry(Geometry):
             yield from self.kept
             return
         (n, d), dtype = self.U.shape, self.room.dtype
-        U = np.ascontiguousarray(self.U.T, dtype=dtype)
+        U: np.ndarray = np.ascontiguousarray(self.U.T, dtype=dtype)
         memory = self.room.space("each", (d * n * n if self.kept is not None else 8 * BLOCK,), dtype)
         for rows in blocks(n, d * n // 8):
             m = d * n * (rows.stop - rows.start)
@@ -188,8 +192,8 @@ class AdditiveGeometry(Geometry):
         np.einsum("ii->i", whole)[...] -= low.diagonal()
         contracted, moved = super().both(W, V, groups)
         dtype, each = self.room.dtype, self.share / d
-        right = np.concatenate([np.broadcast_to(V, (d, n, k)), U * V, U**2 * V], axis=2).astype(dtype)
-        ends = np.concatenate([np.ones((d, n, 1)), U], axis=2).astype(dtype)
+        right: np.ndarray = np.concatenate([np.broadcast_to(V, (d, n, k)), U * V, U**2 * V], axis=2).astype(dtype)
+        ends: np.ndarray = np.concatenate([np.ones((d, n, 1)), U], axis=2).astype(dtype)
         slope, pushed = np.zeros(d), np.zeros((d, n, k))
         for rows, E in self._each():
             u = U[:, rows]

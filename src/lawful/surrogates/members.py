@@ -7,6 +7,7 @@ what these found. With scales="shared" all have the same kernels, chosen for all
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from lawful.surrogates.averaging import (
 )
 from lawful.surrogates.evidence import Labels, noise_path, vertex
 from lawful.surrogates.exact import Sample
-from lawful.surrogates.geometry import geometry
+from lawful.surrogates.geometry import Room, geometry
 from lawful.surrogates.scales import DIGITS, OWN_TASKS, informative, input_units
 from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
 from lawful.surrogates.tuning import round_digits
@@ -73,6 +74,7 @@ def likely_members(
     families = (kernel,) if kernel is not None else candidates(len(form.columns), intercept)
     inputs, order = form.inputs(samples)
     labels = {t: task_labels(inputs[id(samples[t])], samples[t], y[t], intercept, order[id(samples[t])]) for t in useful}
+    labels = {t: replace(one, device=ridge._device) for t, one in labels.items()}
     log_g = None if lam is None else {t: np.log(lam[t] * labels[t].n) for t in useful}
     rows = None if ridge.max_tuning_rows is None else max(int(ridge.max_tuning_rows), 3)
     seed = 0 if ridge.random_state is None else int(np.random.default_rng(ridge.random_state).integers(2**32))
@@ -243,12 +245,6 @@ def _best_noises(one: Found, tasks: list[Labels], rows: int, seed: int) -> np.nd
     """log g of tasks on the same inputs."""
     some = thinned(tasks, rows, seed)
     grid = np.arange(LOWEST, HIGHEST, 0.2)
-    values = (
-        noise_path(some, geometry(one.kernel, some[0].X, one.theta), grid) + np.array([noise_prior(g) for g in grid])[:, None]
-    )
-    at = np.clip(np.argmin(values, axis=0), 1, len(grid) - 2)
-    columns = np.arange(len(tasks))
-    left, mid, right = (values[at + k, columns] for k in (-1, 0, 1))
-    bend = left - 2 * mid + right
-    shift = np.where(bend > 1e-9, 0.5 * (left - right) / np.where(bend > 1e-9, bend, 1.0), 0.0)
-    return grid[at] + 0.2 * np.clip(shift, -1, 1)
+    shape = geometry(one.kernel, some[0].X, one.theta, Room(some[0].device))
+    paths = noise_path(some, shape, grid) + np.array([noise_prior(g) for g in grid])[:, None]
+    return np.array([vertex(grid, path) for path in paths.T])

@@ -102,7 +102,8 @@ def at(X: Array, parts: list[Part], variance: bool = False) -> Iterator[At]:
     for part in parts:
         together.setdefault((id(part.factor.kernel), id(part.factor.sample)), []).append(part)
     for group in together.values():
-        size = max(1, CROSS_ENTRIES // group[0].factor.p)
+        dual = isinstance(group[0].factor, DualFactor)  # the others go through the rows in blocks of their own
+        size = max(1, CROSS_ENTRIES // group[0].factor.p if dual else X.shape[0])
         pieces = [X[i : min(i + size, X.shape[0]), :] for i in range(0, max(X.shape[0], 1), size)]
         found = [_group_at(piece, group, variance) for piece in pieces]
         for k, part in enumerate(group):

@@ -1,10 +1,12 @@
 """Several surrogates, mixed by what their held-out predictions are worth: g_t(x) = sum_k w_tk g_tk(x).
 
 Nobody knows beforehand whether kernels, trees or a straight line will do best; held-out errors do. With e_k the held-out
-residuals of member k for one output (the same folds for all members) and G the mean of e e', a mixture with weights that sum to
-one errs by
+residuals of member k for one output and G the mean of e e', a mixture with weights that sum to one errs by
 
     w' G w,     w >= 0,  sum w = 1                                                   (stacking, Breiman 1996)
+
+Members are fitted once, on all rows: each knows its own errors on rows that it has not seen (a kernel ridge by leave-one-out in
+closed form, trees by the folds that chose how many there are). Where folds are given, members are refitted on these.
 
 Few rows know G badly: the minimiser is averaged over bootstrap samples of the rows (bagging), which leaves it alone where the
 data are clear and draws it towards the middle of what they allow where they are not. What all outputs say together counts as
@@ -13,8 +15,14 @@ negative are never quite zero for a member that adds nothing, so they are sharpe
 member. The mixture is linear in its members' predictions, so it mixes every encoding of the labels alike, and scores that sum
 to one still do.
 
-Residuals are those of mixtures whose weights were found on the other folds. The variance at x grows with the disagreement of
-the members D(x) = sum_k w_k (g_k(x) - g(x))^2: squared residuals are regressed on it, a + b D(x) with a, b >= 0.
+Residuals are those of mixtures whose weights were found on other folds. The variance of an observation at x is that of its
+members and their disagreement D(x) = sum_k w_k (g_k(x) - g(x))^2,
+
+    c [sum_k w_k v_k(x) + D(x)],
+
+v_k the variance that member k states (or its held-out error), and c such that held-out residuals agree in the mean.
+
+`with_trees` is for who fits a kernel ridge: where boosted trees err no more than it on rows held out, a mixture of both.
 """
 
 from __future__ import annotations
@@ -26,7 +34,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import RegressorMixin, clone
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -35,12 +42,13 @@ from sklearn.utils.validation import check_is_fitted
 from lawful._array import to_numpy
 from lawful.folds import make_folds
 from lawful.surrogates.base import Fold, Surrogate
-from lawful.surrogates.encoders import Levels, Numbers
+from lawful.surrogates.encoders import Numbers
 from lawful.surrogates.regressor import RegressorSurrogate
 from lawful.surrogates.ridge import KernelRidge
+from lawful.surrogates.trees import Trees, probed
 from lawful.tasks import Tasks, read_inputs, rows_of
 
-__all__ = ["Portfolio"]
+__all__ = ["Portfolio", "with_trees"]
 
 MANY = 200  # rows
 SAMPLES = 30  # bootstrap samples
@@ -48,27 +56,17 @@ SHARPNESS = 1.5
 POOLED = 60  # rows' worth of what all outputs say together
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
+PROMISING = 1.2  # squared error of a first look at trees, relative to that of the kernel ridge: benchmarks/public_tables.py
+LEAST = 100  # rows of an output for such a look
 Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
-
-
-def kernel() -> Surrogate:
-    """Tuned by evidence, which errs less than leave-one-out on few noisy rows."""
-    return KernelRidge(tune="evidence")
-
-
-def trees() -> Surrogate:
-    """Small steps and small trees: the defaults of scikit-learn want thousands of rows."""
-    boosting = HistGradientBoostingRegressor(
-        learning_rate=0.05, max_iter=200, max_leaf_nodes=8, min_samples_leaf=5, l2_regularization=1.0, random_state=0
-    )
-    return RegressorSurrogate(make_pipeline(Levels(), boosting))
 
 
 def linear() -> Surrogate:
     return RegressorSurrogate(make_pipeline(Numbers(), StandardScaler(), RidgeCV(np.logspace(-3, 4, 15))))
 
 
-MEMBERS: dict[str, Callable[[], Surrogate]] = {"kernel": kernel, "trees": trees, "linear": linear}
+MEMBERS: dict[str, Callable[[], Surrogate]] = {"kernel": KernelRidge, "trees": Trees, "linear": linear}
+DEFAULT = ["kernel", "trees"]  # which has straight lines among its kernels
 
 
 class Portfolio(RegressorMixin, Surrogate):
@@ -76,15 +74,16 @@ class Portfolio(RegressorMixin, Surrogate):
 
     Parameters
     ----------
-    members : list of "kernel" (`KernelRidge(tune="evidence")`), "trees" (boosted, `HistGradientBoostingRegressor`), "linear"
-        (ridge regression), surrogates, and scikit-learn regressors or pipelines; None is the first three.
-    cv : number of folds whose held-out predictions decide, or a splitter or list of (train, test); "auto" is ten below 200
-        rows, else five.
+    members : list of "kernel" (`KernelRidge()`), "trees" (`surrogates.Trees`, boosted), "linear" (ridge regression), other
+        surrogates, and scikit-learn regressors or pipelines; None is the first two.
+    cv : number of folds whose held-out predictions decide, or a splitter or list of (train, test), for which every member is
+        refitted; "auto" takes what members know of their own errors.
     random_state : draws the folds.
 
     Attributes
     ----------
-    names_ (K names), weights_ (T, K), held_out_mse_ (T, K) of each member, members_ (fitted; None for those without weight).
+    names_ (K names), weights_ (T, K), held_out_mse_ (T, K) of each member, members_ (fitted; None for those without weight),
+    choice_ (what was mixed, in words).
 
     Notes
     -----
@@ -97,8 +96,8 @@ class Portfolio(RegressorMixin, Surrogate):
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> from lawful.surrogates import Portfolio
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, (80, 2))
-    >>> Y = np.c_[X[:, 0] > 0, 3 * X[:, 1]] + 0.01 * rng.standard_normal((80, 2))
+    >>> X = rng.uniform(-1, 1, (200, 2))
+    >>> Y = np.c_[X[:, 0] > 0, 3 * X[:, 1]] + 0.01 * rng.standard_normal((200, 2))
     >>> model = Portfolio(["linear", DecisionTreeRegressor(random_state=0)]).fit(X, Y)
     >>> model.names_
     ['linear', 'DecisionTreeRegressor']
@@ -117,7 +116,7 @@ class Portfolio(RegressorMixin, Surrogate):
     # ------------------------------------------------------------------ members
 
     def _members(self) -> tuple[list[str], list[Surrogate]]:
-        given = list(MEMBERS) if self.members is None else self.members
+        given = DEFAULT if self.members is None else self.members
         if isinstance(given, str) or not isinstance(given, list | tuple) or not given:
             raise ValueError(f"Portfolio(members={given!r}) will not do; give a list such as ['kernel', 'trees', Ridge()]")
         names: list[str] = []
@@ -137,7 +136,7 @@ class Portfolio(RegressorMixin, Surrogate):
 
     @property
     def allow_nan(self) -> bool:
-        return all(not member.raw or bool(member.allow_nan) for member in self._members()[1])
+        return self.raw and all(not member.raw or bool(member.allow_nan) for member in self._members()[1])
 
     def _seen_by(self, member: Surrogate, tasks: Tasks) -> Tasks:
         """The same tasks with inputs that the member can read."""
@@ -154,28 +153,54 @@ class Portfolio(RegressorMixin, Surrogate):
         """`judge(folds, predictions (n, T), residuals)` gives (n,) losses of held-out rows, NaN for others: what the mixture
         and its members alone are compared by, where given (after the decode, say)."""
         self.names_, members = self._members()
+        return self._mixed(tasks, members, judge)
+
+    def _mixed(self, tasks: Tasks, members: list[Surrogate], judge: Judge | None = None) -> Self:
+        """The mixture of these members, of which some may be fitted already."""
         given = tasks.inputs_of(self)
         plain = tasks.frame is None and not np.isnan(to_numpy(tasks.X)).any()
         self.encoder_ = None if plain else Numbers().fit(rows_of(given, tasks.seen))
         labels, folds = tasks.plain(), self._folds(tasks)
-        P = self._held_out(members, labels, folds)
+        if self._folded:
+            P = self._held_out(members, labels, folds)
+        else:
+            members = [m if m.fitted else m.fit_tasks(self._seen_by(m, tasks)) for m in members]
+            P = self._left_out(members, tasks)
         errors = errors_of(labels, P)
         self.held_out_mse_ = np.array([(e**2 * share[:, None]).sum(axis=0) for e, share in errors])
         self.weights_ = stack(errors)
         if judge is not None and folds:
             self.weights_ = self._judged(judge, labels, folds, P)
-        self._calibrate(labels, folds, P)
         used = [bool(column.any()) for column in self.weights_.T]
-        self.members_ = [m.fit_tasks(self._seen_by(m, tasks)) if use else None for m, use in zip(members, used)]
+        self.members_ = [
+            None if not use else m if m.fitted else m.fit_tasks(self._seen_by(m, tasks)) for m, use in zip(members, used)
+        ]
+        self._calibrate(labels, folds, P)
         for member in self.members_:
             if isinstance(member, RegressorSurrogate):
                 member.forget()  # residuals are those of the mixture
+        self.choice_ = self._in_words()
         return self
+
+    def _in_words(self) -> str:
+        """The members with their shares, in the mean of the outputs, and how each was solved where it says so."""
+        shares = self.weights_.mean(axis=0)
+        said = []
+        for k in np.argsort(-shares, kind="stable"):
+            how = getattr(self.members_[k], "choice_", None)
+            if self.members_[k] is not None:
+                said.append(f"{shares[k]:.0%} {self.names_[k]}" + (f" ({how})" if how else ""))
+        return " + ".join(said)
+
+    @property
+    def _folded(self) -> bool:
+        """Whether members are refitted for folds."""
+        return not (isinstance(self.cv, str) and self.cv == "auto")
 
     def _folds(self, tasks: Tasks) -> list[Fold]:
         """None of them where no output has two observations."""
         n = max(len(y) for y in tasks.y)
-        cv = (10 if n < MANY else 5) if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        cv = self.cv if self._folded else 10 if n < MANY else 5
         if isinstance(cv, bool | str | float) or (isinstance(cv, int | np.integer) and cv < 2):
             raise ValueError(f"Portfolio(cv={self.cv!r}) is no number of folds; give 2, 3, ..., 'auto', or folds of your own")
         if n < 2:
@@ -197,6 +222,18 @@ class Portfolio(RegressorMixin, Surrogate):
                     P[part.rows, t, k] = scores[0][:, 0]
         return P
 
+    def _left_out(self, members: list[Surrogate], tasks: Tasks) -> np.ndarray:
+        """The same from what fitted members know of their own errors; rows without a label are predicted as new ones are."""
+        P = np.full((tasks.n_rows, len(tasks), len(members)), np.nan)
+        gaps = tasks.seen[np.isnan(tasks.Y[tasks.seen]).any(axis=1)]
+        for k, member in enumerate(members):
+            new = member.predict_tasks(rows_of(self._seen_by(member, tasks).inputs_of(member), gaps)) if len(gaps) else []
+            for t, z in enumerate(new):
+                P[gaps, t, k] = to_numpy(z)[:, -1]
+            for t, (rows, y, left) in enumerate(zip(tasks.rows, tasks.y, member.residuals())):
+                P[rows, t, k] = to_numpy(y) - to_numpy(left)
+        return P
+
     def _judged(self, judge: Judge, labels: Tasks, folds: list[Fold], P: np.ndarray) -> np.ndarray:
         """The mixture, unless a member alone is better by more than a standard error of the paired difference."""
         K = P.shape[2]
@@ -211,7 +248,7 @@ class Portfolio(RegressorMixin, Surrogate):
         return tables[best] if clear else self.weights_
 
     def _calibrate(self, labels: Tasks, folds: list[Fold], P: np.ndarray) -> None:
-        """Residuals of mixtures found on the other folds, and how they grow with the disagreement of the members."""
+        """Residuals of mixtures found on the other folds, and how much they exceed what members state."""
         chosen, honest = self.weights_, np.full(P.shape[:2], np.nan)
         single = bool((chosen.max(axis=1) == 1).all())
         for _, test in folds:
@@ -220,18 +257,13 @@ class Portfolio(RegressorMixin, Surrogate):
             table = chosen if single else stack(errors_of(labels, others))
             honest[test] = mixed(P[test], table)
         self._residuals = residuals_of(labels, honest)
-        apart = disagreement(P, chosen)
-        self._noise = np.zeros((len(labels), 2))  # a, b of each task
-        for t, (rows, r, w) in enumerate(zip(labels.rows, self._residuals, labels.weights)):
-            known = np.isfinite(apart[rows, t])
-            size, D = r[known] ** 2, apart[rows, t][known]
-            if known.sum() < 2 or not D.any():
-                self._noise[t, 0] = np.average(r**2, weights=w)
-                continue
-            root = np.sqrt(w[known] / w[known].sum())
-            unit = np.array([1.0, D.mean()])
-            self._noise[t] = nnls(np.stack([np.ones_like(D), D], axis=1) / unit * root[:, None], size * root)[0] / unit
         self._error = np.array([np.average(r**2, weights=w) for r, w in zip(self._residuals, labels.weights)])
+        apart = disagreement(P, chosen)
+        stated = (chosen * self.held_out_mse_).sum(axis=1)
+        for t, (rows, w) in enumerate(zip(labels.rows, labels.weights)):
+            known = np.isfinite(apart[rows, t])
+            stated[t] += np.average(apart[rows, t][known], weights=w[known]) if known.any() else 0.0
+        self._excess = np.where(stated > 0, self._error / np.where(stated > 0, stated, 1.0), 1.0)
 
     def predict_tasks(self, X: Any) -> list[np.ndarray]:
         return self._mix(self._predictions(X))
@@ -245,15 +277,29 @@ class Portfolio(RegressorMixin, Surrogate):
     def _mix(self, parts: dict[int, list[np.ndarray]]) -> list[np.ndarray]:
         return [sum(self.weights_[t, k] * part[t] for k, part in parts.items()) for t in range(len(self.weights_))]
 
-    def variance(self, X: Any) -> np.ndarray:
-        """(m, T) in units of the held-out error; see the module's docstring. Of encodings other than labels: 1."""
-        parts = self._predictions(X)
-        out = np.ones((X.shape[0], len(self.weights_)))
-        for t, (a, b) in enumerate(self._noise):
-            if self._error[t] > 0 and parts[min(parts)][t].shape[1] <= 2:
+    def std(self, X: Any) -> np.ndarray:
+        """(m, T): standard deviation of a new observation at x; see the module's docstring."""
+        return self.predict_and_std(X)[1]
+
+    def predict_and_std(self, X: Any) -> tuple[list[np.ndarray], np.ndarray]:
+        """`predict_tasks(X)` and `std(X)`."""
+        parts, T = self._predictions(X), len(self.weights_)
+        out = np.zeros((X.shape[0], T))
+        for k in parts:
+            member: Any = self.members_[k]
+            stated = self.held_out_mse_[:, k]
+            if hasattr(member, "std"):
+                stated = to_numpy(member.std(self._inputs(member, X))) ** 2
+            out += self.weights_[:, k] * stated
+        for t in range(T):
+            if parts[min(parts)][t].shape[1] <= 2:  # other encodings than labels have no such spread
                 P = np.stack([parts[k][t][:, -1] if k in parts else out[:, t] for k in range(len(self.names_))], axis=1)
-                out[:, t] = (a + b * disagreement(P[:, None], self.weights_[t : t + 1])[:, 0]) / self._error[t]
-        return out
+                out[:, t] += disagreement(P[:, None], self.weights_[t : t + 1])[:, 0]
+        return self._mix(parts), np.sqrt(self._excess * out)
+
+    def variance(self, X: Any) -> np.ndarray:
+        """(m, T) in units of the held-out error."""
+        return np.where(self._error > 0, self.std(X) ** 2 / np.where(self._error > 0, self._error, 1.0), 1.0)
 
     def residuals(self) -> list[np.ndarray]:
         """Held-out residuals of y, one array per task."""
@@ -272,18 +318,32 @@ class Portfolio(RegressorMixin, Surrogate):
         """(m,) or (m, T); with `return_std` also the standard deviation of a new observation."""
         check_is_fitted(self, "weights_")
         X = read_inputs(self, X, self)[1]
-        mean = np.concatenate([z[:, -1:] for z in self.predict_tasks(X)], axis=1)
-        mean = mean[:, 0] if self._single else mean
-        if not return_std:
-            return mean
-        std = np.sqrt(self.variance(X) * self._error)
-        return mean, std[:, 0] if self._single else std
+        scores, std = self.predict_and_std(X) if return_std else (self.predict_tasks(X), np.zeros((0, 1)))
+        mean = np.concatenate([z[:, -1:] for z in scores], axis=1)
+        mean, std = (mean[:, 0], std[:, 0]) if self._single else (mean, std)
+        return (mean, std) if return_std else mean
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.input_tags.allow_nan = self.allow_nan
         return tags
+
+
+def with_trees(ridge: KernelRidge, tasks: Tasks) -> Surrogate:
+    """A fitted kernel ridge; or, where a first look at boosted trees promises something, its mixture with them."""
+    X = to_numpy(tasks.X)
+    for y, rows, w, left in zip(tasks.y, tasks.rows, tasks.weights, ridge.residuals()):
+        y, w, left = (to_numpy(v) for v in (y, w, left))
+        if len(y) >= LEAST and np.ptp(y) > 0 and probed(X[rows], y, w, left) < PROMISING:
+            break
+    else:
+        return ridge
+    mixture = Portfolio()
+    mixture.raw = False  # inputs are read, and refused, as the ridge's
+    mixture.names_, (_, trees) = mixture._members()
+    mixture._mixed(tasks, [ridge, trees])
+    return mixture if mixture.weights_[:, 1].any() else ridge
 
 
 # ---------------------------------------------------------------------- weights

@@ -133,10 +133,13 @@ class RegressorSurrogate(Surrogate):
 
     def _cross_validate(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         folds = list(KFold(min(self.cv, len(Y)), shuffle=True, random_state=self.random_state).split(X))
+        out = np.empty(Y.shape)
+        for train, test in folds:
+            out[test] = Y[test] - Y[train[:1]]
+        folds = [(train, test) for train, test in folds if np.ptp(Y[train], axis=0).any()]  # constant labels are known
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit)(self.regressor, rows_of(X, train), Y[train], weights[train]) for train, _ in folds
         )
-        out = np.empty(Y.shape)
         for (_, test), regressor in zip(folds, fitted):
             out[test] = Y[test] - _predict(regressor, rows_of(X, test))
         return out

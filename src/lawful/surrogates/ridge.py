@@ -21,16 +21,18 @@ from sklearn.utils.validation import check_is_fitted
 from lawful._array import Array, array_namespace, as_given, is_numpy_namespace, like, to_numpy
 from lawful._checks import check_choice
 from lawful._correlations import shrunk_correlation
+from lawful._memory import available_memory
 from lawful._threads import blas_threads, n_threads, on_threads
 from lawful.kernels import Gaussian, Kernel, Precomputed, as_kernel
 from lawful.surrogates.base import Fold, HeldOut, Surrogate
+from lawful.surrogates.device import device_of_choice
 from lawful.surrogates.exact import LARGE, DualFactor, Sample, distinct
 from lawful.surrogates.factorise import affordable, make_factor, regular_factor
 from lawful.surrogates.held_out import held_out, left_out, with_bases
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.members import Member, likely_members
 from lawful.surrogates.parts import Part, at, mixed_means, mixed_variance, noise_shares, observed_std
-from lawful.surrogates.samples import require_room
+from lawful.surrogates.samples import COPIES, require_room
 from lawful.surrogates.scales import auto_lam, is_auto, tuned_kernels, without_unit
 from lawful.surrogates.shared_noise import share_noise
 from lawful.surrogates.sparse import SparseFactor
@@ -75,6 +77,8 @@ class KernelRidge(RegressorMixin, Surrogate):
     random_state : draws the rows used to tune length scales when there are more than `max_tuning_rows`.
     max_tuning_rows : length scales are tuned on at most so many distinct inputs; None: 1500 by evidence, 300 by leave-one-out.
     verbose : print the progress of tuning.
+    device : where matrices are made and solved, for tuning too: "cpu" (NumPy), "cuda" or another device of torch; "auto" is
+        that of X where X is a tensor on one, else the CPU. Predictions are where the new X is.
 
     Attributes
     ----------
@@ -101,6 +105,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         verbose: bool = False,
         tune: str = "evidence",
         noise: str = "own",
+        device: Any = "auto",
     ) -> None:
         self.kernel = kernel
         self.lam = lam
@@ -111,6 +116,7 @@ class KernelRidge(RegressorMixin, Surrogate):
         self.verbose = verbose
         self.tune = tune
         self.noise = noise
+        self.device = device
 
     def set_params(self, **params: Any) -> Self:
         if self.kernel is None and "kernel" not in params and any(key.startswith("kernel__") for key in params):
@@ -122,9 +128,11 @@ class KernelRidge(RegressorMixin, Surrogate):
     loo = True
     _noise: float | None = None  # that all tasks share
     _known: list[list[Member]] | None = None  # what was tuned elsewhere
+    _device: Any = None  # of torch, where it is fitted
 
     def fit_tasks(self, tasks: Tasks) -> Self:
-        tasks, intercept, self._bases = without_base(self.intercept, tasks)
+        self._device = device_of_choice(self.device, tasks.device)
+        tasks, intercept, self._bases = without_base(self.intercept, tasks.on(self._device))
         samples = self._samples(tasks, self._given_kernels(len(tasks))[0], self._auto and self._tunes)
         scaled = [without_unit(v, w) for v, w in zip(tasks.y, tasks.weights)]
         self.members_ = self._members(tasks, intercept, samples, scaled)
@@ -139,14 +147,14 @@ class KernelRidge(RegressorMixin, Surrogate):
         return self
 
     def _fitted(self, tasks: Tasks, samples: list[Sample], scaled: list[Array], intercept: bool) -> list[Part]:
-        """Every part: side by side, each on one thread of BLAS, where there are several and none is large."""
+        """Every part: side by side, each on one thread of BLAS, where there are several and there is room."""
         xp, y, Z = array_namespace(tasks.X), tasks.y, tasks.Z
 
         def fit(group: tuple[list[int], Kernel, np.ndarray | None, list[float]]) -> Part:
             part = solved(*group)
             for _ in range(TRIES):  # worse than the mean: evidence was mistaken, and there is more noise than it believes
                 w = to_numpy(tasks.weights[group[0][0]])
-                labels, left = (np.stack([to_numpy(v) for v in vs], axis=1) for vs in ([y[t] for t in group[0]], part.residuals.T))
+                labels, left = np.stack([to_numpy(y[t]) for t in group[0]], axis=1), to_numpy(part.residuals)
                 spread = np.average((labels - np.average(labels, axis=0, weights=w)) ** 2, axis=0, weights=w)
                 if not self._guarded or np.all(np.average(left**2, axis=0, weights=w) <= WORSE * spread):
                     break
@@ -170,10 +178,12 @@ class KernelRidge(RegressorMixin, Surrogate):
 
         groups = list(self._groups(tasks))
         exact = affordable([samples[g[0]].points.shape[0] for g, *_ in groups], is_numpy_namespace(xp))
-        if self.n_rows_ > LARGE or not is_numpy_namespace(xp):
+        if not is_numpy_namespace(xp):
             return [fit(group) for group in groups]
-        with blas_threads(1):
-            return on_threads(fit, groups, n_threads(None))
+        room = int(available_memory() // (8.0 * COPIES * self.n_rows_**2)) if exact else 1
+        threads = min(n_threads(None), len(groups), max(room, 1))
+        with blas_threads(1 if threads > 1 or self.n_rows_ <= LARGE else None):
+            return on_threads(fit, groups, threads)
 
     def _members(self, tasks: Tasks, intercept: bool, samples: list[Sample], scaled: list[Array]) -> list[list[Member]]:
         """For each task its kernels, lambdas (None where leave-one-out will say) and shares."""
@@ -243,10 +253,13 @@ class KernelRidge(RegressorMixin, Surrogate):
         rows, left = ([to_numpy(v) for v in values] for values in (tasks.rows, self._residuals))
         self._correlation = shrunk_correlation(left, rows, tasks.n_rows)
         self.loo_mse_ = np.array([float(xp.sum(w * r**2) / xp.sum(w)) for w, r in zip(tasks.weights, self._residuals)])
+        if self._device is not None:
+            self._residuals = left
 
     def predict_tasks(self, X: Array) -> list[Array]:
         check_is_fitted(self, "kernels_")
-        return self._means(X, at(X, self._parts))
+        there = self._there(X)
+        return self._home(self._means(there, at(there, self._parts)), X)
 
     def _means(self, X: Array, found: Iterable[Any]) -> list[Array]:
         out = mixed_means(found, self._widths)
@@ -256,6 +269,20 @@ class KernelRidge(RegressorMixin, Surrogate):
         """Leave-one-input-out residuals of y, one array per task."""
         check_is_fitted(self, "kernels_")
         return list(self._residuals)
+
+    def _there(self, X: Array) -> Array:
+        """X where the ridge was fitted."""
+        if self._device is None:
+            return X
+        import torch
+
+        return torch.as_tensor(X, dtype=torch.float64, device=self._device)
+
+    def _home(self, found: Any, X: Array) -> Any:
+        """What was found for X, where X is."""
+        if self._device is None:
+            return found
+        return [like(v, X) for v in found] if isinstance(found, list) else like(found, X)
 
     def noise_share(self) -> np.ndarray:
         """(T,) in [0, 1]: how much of the leave-one-out variance of each task is noise of its labels, by the model."""
@@ -310,24 +337,27 @@ class KernelRidge(RegressorMixin, Surrogate):
         their predictions.
         """
         check_is_fitted(self, "kernels_")
-        return self._variance(X) / like(self._unit, X)[None, :] / like(self._loo_variance, X)[None, :]
+        return self._home(self._variance(X), X) / like(self._unit, X)[None, :] / like(self._loo_variance, X)[None, :]
 
     def _variance(self, X: Array) -> Array:
         """(m, T): Var[f_t(x) | data], calibrated by leave-one-out residuals."""
+        X = self._there(X)
         return mixed_variance(X, at(X, self._parts, variance=True), self._widths)
 
     @available_if(_has_variance)
     def std(self, X: Array) -> Array:
         """(m, T): standard deviation of a new observation at x, of average weight; the noise is part of it."""
         check_is_fitted(self, "kernels_")
-        return self._std(X, self._variance(X))
+        return self._std(X, self._home(self._variance(X), X))
 
     @available_if(_has_variance)
     def predict_and_std(self, X: Array) -> tuple[list[Array], Array]:
         """`predict_tasks(X)` and `std(X)` for little more than either of them: they share the kernel's values."""
         check_is_fitted(self, "kernels_")
-        found = list(at(X, self._parts, variance=True))
-        return self._means(X, found), self._std(X, mixed_variance(X, found, self._widths))
+        there = self._there(X)
+        found = list(at(there, self._parts, variance=True))
+        spread = self._home(mixed_variance(there, found, self._widths), X)
+        return self._home(self._means(there, found), X), self._std(X, spread)
 
     def _std(self, X: Array, variance: Array) -> Array:
         tuned = X.shape[1] + 1 if self._tunes else 0

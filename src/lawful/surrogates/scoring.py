@@ -22,6 +22,7 @@ what gradients say of the curvature on the way is learned (`learned`), which nee
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -29,7 +30,7 @@ from scipy.special import gammaln
 
 from lawful.kernels import Stationary
 from lawful.surrogates.evidence import Labels, evidence
-from lawful.surrogates.geometry import SINGLE, Geometry, Groups, Room, geometry
+from lawful.surrogates.geometry import SINGLE, Groups, Room, geometry
 
 TYPICAL, BREADTH = 3.0, 2.0  # the middle of the length scales: about so many standard deviations times sqrt(d), within e^2
 NOISE, NOISE_BREADTH = np.log(0.01), 4.0
@@ -164,7 +165,9 @@ class Posterior:
         slope[d:m], bend[d:m, d:m] = rest / SHARE_BREADTH**2, np.eye(m - d) / SHARE_BREADTH**2
         curvature = R.T @ bend @ R
         self.evaluations += 1
-        for k, (labels, log_g, matrices) in enumerate(zip(self.tasks, self.noise(x), self._geometries(x[:m], min(self.noise(x))))):
+        for k, (labels, log_g, matrices) in enumerate(
+            zip(self.tasks, self.noise(x), self._geometries(x[:m], min(self.noise(x))))
+        ):
             found = evidence(labels, matrices, float(log_g), groups=self.groups if known is None else None)
             if found is None:
                 return None
@@ -191,12 +194,15 @@ class Posterior:
                 curvature[out, out] = 1.0  # they stay where they are
         return Point(x, float(value), slope, curvature)
 
-    def _geometries(self, theta: np.ndarray, least: float) -> list[Geometry]:
+    def _geometries(self, theta: np.ndarray, least: float) -> list[Any]:
         """One for each task; the same object for tasks with the same inputs. `least`: log g will not be below it."""
         inputs = {id(labels.X): labels.X for labels in self.tasks}
         self.room.dtype = np.float32 if least > np.log(SINGLE) else np.float64
         alone = len(inputs) == 1  # several are held at once
-        made = {key: geometry(self.kernel, X, theta, self.room if alone else None, self.groups) for key, X in inputs.items()}
+        made = {
+            key: geometry(self.kernel, X, theta, self.room if alone else Room(self.room.device), self.groups)
+            for key, X in inputs.items()
+        }
         return [made[id(labels.X)] for labels in self.tasks]
 
     def best_noise(self, t: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -5,7 +5,8 @@ With the features F = L^-1 k_M, L L' = K_MM, of M centres among the inputs, the 
     F F' + Lambda,    Lambda = diag(K - F F') + n lambda W^-1,    P = its inverse less the constant's share, as in `large`,
 
 so that every input keeps its own variance (the fully independent conditional of Snelson and Ghahramani 2006). All follows from
-H = I + F' Lambda^-1 F, which is summed over blocks of inputs: time n M^2, memory M^2.
+H = I + F' Lambda^-1 F, summed over blocks of inputs: 2 n M^2 operations, M^2 numbers. So M is what a fixed number of
+operations allows: all inputs where these are few, and the fewer the more they are, without a step.
 """
 
 from __future__ import annotations
@@ -15,20 +16,27 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, like, solve_lower, to_numpy
+from lawful._array import Array, array_namespace, device_of, is_numpy_namespace, solve_lower
 from lawful.kernels import Kernel
-from lawful.surrogates.exact import Factor, Sample, Solution
+from lawful.surrogates.exact import Sample, Solution
+from lawful.surrogates.large import JUDGED, Condensed
 from lawful.surrogates.products import times, values
 
-__all__ = ["SparseFactor"]
+__all__ = ["SparseFactor", "affordable_centres"]
 
-CENTRES = 3000  # benchmarks/sizes.py
+WORK, DEVICE_WORK = 1.8e12, 3e13  # operations for each kernel: 3000 centres among 100,000 inputs; benchmarks/sizes.py
+FEWEST, MOST = 2000, 12_000  # centres
 BLOCK = 4096
 JITTER = 1e-14  # times M k(x, x), the least that is added to K_MM
+LEAST = 1e-9  # of k(x, x): noise below it is lost in sums of so many
 
 
-class SparseFactor(Factor):
-    """One kernel and one lambda, for any number of inputs.
+def affordable_centres(p: int, host: bool) -> int:
+    return min(p, int(np.clip(((WORK if host else DEVICE_WORK) / (2 * p)) ** 0.5, FEWEST, MOST)))
+
+
+class SparseFactor(Condensed):
+    """One kernel and one lambda, for any number of inputs; on NumPy or torch.
 
     >>> import numpy as np
     >>> from lawful.kernels import Gaussian
@@ -41,36 +49,28 @@ class SparseFactor(Factor):
 
     def __init__(self, kernel: Kernel, sample: Sample, lam: float, intercept: bool = True) -> None:
         super().__init__(kernel, sample, intercept)
-        xp, p = array_namespace(self.w), self.p
-        self.lam = lam
-        chosen = np.sort(np.random.default_rng(0).permutation(p)[:CENTRES])
-        self.points = xp.take(sample.X, sample.rows, axis=0)
-        self.centers = xp.take(self.points, xp.asarray(chosen, device=device_of(self.w)), axis=0)
-        self.level = self._level(float(xp.mean(kernel.diag(self.centers))))
-        M = self.centers.shape[0]
-        self.root = K = self._root()
-        self.noise = lam * self.n / self.w
-        self.top = kernel.diag(self.points)
-        self.spread = xp.zeros_like(self.w)  # Lambda
+        self._start()
+        xp = array_namespace(self.w)
         host = is_numpy_namespace(xp)
-        H = np.zeros((M, M), order="F") if host else 0.0 * K
-        for part, F in self._features():
-            rest = self.top[part] - xp.sum(F * F, axis=0)
-            self.spread[part] = self.noise[part] + xp.where(rest > 0, rest, xp.zeros_like(rest))
-            F = F / self.spread[part] ** 0.5
-            H = dsyrk(1.0, F, beta=1.0, c=H, overwrite_c=1, lower=1) if host else H + F @ F.T
-        H = np.tril(H) + np.tril(H, -1).T if host else H
-        self.H = xp.linalg.cholesky(H + xp.eye(M, dtype=K.dtype, device=device_of(K)))
-        ones = xp.ones((p, 1), dtype=self.w.dtype, device=device_of(self.w))
-        self.u, self._diagonal = self._inverse(ones, diagonal=True)
-        if intercept:
-            self._diagonal = self._diagonal - self.u[:, 0] ** 2 / xp.sum(self.u)
-        self._solved: dict[bytes, tuple[Array, Array]] = {}
-
-    computed: tuple[str, ...] = ("root",)
-
-    def compute_again(self, names: list[str]) -> None:
+        self.lam, self.noise = lam, self._noise_of(lam)
+        M = affordable_centres(self.p, host)
+        self.centers = self.inputs[:M]
         self.root = self._root()
+        H = np.zeros((M, M), order="F") if host else xp.zeros_like(self.root)
+        Lambda = []
+        for i in range(0, self.p, BLOCK):
+            part = slice(i, i + BLOCK)
+            F, rest = self._features(self.inputs[part])
+            Lambda.append(xp.maximum(self.noise[part], LEAST * self.level + 0 * rest) + rest)
+            F = F / Lambda[-1][None, :] ** 0.5
+            H = dsyrk(1.0, F, beta=1.0, c=H, overwrite_c=1, lower=1) if host else H + F @ F.T
+        self.Lambda = xp.concat(Lambda)
+        H = np.tril(H) + np.tril(H, -1).T if host else H
+        self.H = xp.linalg.cholesky(H + xp.eye(M, dtype=H.dtype, device=device_of(H)))
+        self.u = self._inverse(xp.ones((self.p, 1), dtype=self.w.dtype, device=device_of(self.w)))
+        judged = slice(self.p - min(JUDGED, self.p), self.p)
+        a, rest = solve_lower(self.H, self._features(self.inputs[judged])[0]), self.Lambda[judged]
+        self._measure((1 - xp.sum(a * a, axis=0) / rest) / rest)
 
     def _root(self) -> Array:
         xp, M = array_namespace(self.centers), self.centers.shape[0]
@@ -84,71 +84,27 @@ class SparseFactor(Factor):
                     raise
                 jitter *= 10
 
-    def _features(self) -> Any:
-        """(inputs, F' of them), block by block."""
-        for i in range(0, self.p, BLOCK):
-            part = slice(i, min(i + BLOCK, self.p))
-            yield part, solve_lower(self.root, values(self.kernel, self.centers, self.points[part]))
+    def _features(self, X: Array) -> tuple[Array, Array]:
+        """F' at some inputs, and what is left there of k(x, x)."""
+        F = solve_lower(self.root, values(self.kernel, self.centers, X))
+        xp = array_namespace(F)
+        rest = self.kernel.diag(X) - xp.sum(F * F, axis=0)
+        return F, xp.where(rest > 0, rest, xp.zeros_like(rest))
 
-    def _inverse(self, B: Array, diagonal: bool = False) -> tuple[Array, Array]:
-        """(F F' + Lambda)^-1 B, and its diagonal."""
-        xp = array_namespace(B)
-        right = 0.0
-        for part, F in self._features():
-            right = right + F @ (B[part] / self.spread[part][:, None])
-        inner = solve_lower(self.H, solve_lower(self.H, right), transpose=True)
-        out, diag = xp.zeros_like(B), xp.zeros_like(self.w)
-        for part, F in self._features():
-            out[part] = (B[part] - F.T @ inner) / self.spread[part][:, None]
-            if diagonal:
-                a = solve_lower(self.H, F)
-                diag[part] = (1 - xp.sum(a * a, axis=0) / self.spread[part]) / self.spread[part]
-        return out, diag
-
-    def slim(self, keep: bool = True) -> None:
-        for name in ("noise", "spread", "top", "points", "u", "_solved"):
-            self.__dict__.pop(name, None)
-
-    def code(self, Z: Array) -> Array:
-        return Z
-
-    def apply(self, code: Array, nu: Array) -> Array:
-        """P z, for means of labels."""
-        xp = array_namespace(code)
-        keys = [to_numpy(code[:, j]).tobytes() for j in range(code.shape[1])]
-        new = [j for j, key in enumerate(keys) if key not in self._solved]
-        if new:
-            found = self._inverse(code[:, new])[0]
-            if self.intercept:
-                found = found - self.u * (xp.sum(found, axis=0) / xp.sum(self.u))[None, :]
-            self._solved.update((keys[j], found[:, i]) for i, j in enumerate(new))
-        return xp.stack([self._solved[key] for key in keys], axis=1)
-
-    def diagonal(self, nu: Array) -> Array:
-        return array_namespace(nu).broadcast_to(self._diagonal[:, None], (self.p, nu.shape[0]))
+    def _inverse(self, B: Array) -> Array:
+        """(F F' + Lambda)^-1 B; products with F are those of the kernel."""
+        scaled = B / self.Lambda[:, None]
+        inner = solve_lower(self.root, times(self.kernel, self.centers, self.inputs, scaled))
+        inner = solve_lower(self.H, solve_lower(self.H, inner), transpose=True)
+        inner = solve_lower(self.root, inner, transpose=True)
+        return scaled - times(self.kernel, self.inputs, self.centers, inner) / self.Lambda[:, None]
 
     def solve(self, Z: Array, lam: Any) -> Solution:
         """Coefficients of the centres."""
-        xp = array_namespace(Z)
         means = self.sample.average(Z)
-        beta = self.u[:, 0] @ means / xp.sum(self.u) if self.intercept else xp.zeros_like(means[0, :])
-        c = self.apply(means, like([0.0], means))
-        inner = 0.0
-        for part, F in self._features():
-            inner = inner + F @ c[part]
-        return Solution(solve_lower(self.root, inner, transpose=True), beta)
+        c = self._ordered(self.apply(means, None), self.order)
+        inner = solve_lower(self.root, times(self.kernel, self.centers, self.inputs, c))
+        return Solution(solve_lower(self.root, inner, transpose=True), self._constants(means))
 
     def predict(self, X: Array, solution: Solution) -> Array:
         return times(self.kernel, X, self.centers, solution.coef) + solution.beta[None, :]
-
-    def variance(self, X: Array, lam: Any, cross: Array = None) -> Array:
-        xp = array_namespace(X)
-        out = []
-        for i in range(0, max(X.shape[0], 1), BLOCK):
-            part = X[i : i + BLOCK]
-            F = solve_lower(self.root, values(self.kernel, self.centers, part))
-            a = solve_lower(self.H, F)
-            rest = self.kernel.diag(part) - xp.sum(F * F, axis=0)
-            out.append(xp.where(rest > 0, rest, xp.zeros_like(rest)) + xp.sum(a * a, axis=0))
-        spread = xp.concat(out) + (self.lam if self.intercept else 0.0)
-        return xp.broadcast_to(spread[:, None], (X.shape[0], np.atleast_1d(lam).shape[0]))
