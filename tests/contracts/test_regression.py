@@ -192,3 +192,16 @@ def test_tuned_and_solved_on_a_device_of_torch_as_on_the_host(monkeypatch, tmp_p
 def test_a_device_that_is_not_there_is_named():
     with pytest.raises((ValueError, ImportError), match=r"cuda|torch"):
         KernelRidge(device="cuda:7").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+
+
+def test_labels_of_few_values_count_as_often_as_they_were_seen():
+    """Sales at one price: as good as the mean of each cell, though most labels of a cell are equal."""
+    rng = np.random.default_rng(5)
+    cells = rng.uniform(-1, 1, (60, 3))
+    rate = 1 / (1 + np.exp(-3 * np.sin(2 * cells[:, 0]) * cells[:, 1]))
+    X = np.repeat(cells, 40, axis=0)
+    y = (rng.uniform(size=len(X)) < np.repeat(rate, 40)).astype(float)
+    ridge = KernelRidge().fit(X, y)
+    assert rmse(ridge.predict(cells), rate) <= rmse(y.reshape(60, 40).mean(axis=1), rate)
+    twice = KernelRidge().fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    np.testing.assert_allclose(twice.predict(cells), ridge.predict(cells), atol=1e-6)

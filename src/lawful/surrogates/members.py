@@ -42,6 +42,7 @@ TOGETHER = 4e7  # the sum of n_t^3 on which tasks find length scales to share; e
 MOST_TUNED = 16  # tasks that search for themselves; of more, the others start from what these found
 GRID = np.arange(LOWEST, HIGHEST, 1.0)
 NOISE_PRIOR = np.array([noise_prior(g) for g in GRID])
+COUNTED = 1e-6  # relative: how near to a multiple of the least weight others are where weights are counts
 SPARSE = 10  # rows per input below which a task looks at the others
 
 
@@ -171,18 +172,22 @@ def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float
 
 
 def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool, order: Any = slice(None)) -> Labels:
-    """What evidence sees of a task; rows equal in input and label count once, with their weights added.
+    """What evidence sees of a task: as many observations as there are rows, if their weights are counts.
+
+    Weights of rows equal in input and label are added. Where all of these are multiples of the least, that is one observation,
+    so that rows copied as a whole, or weights doubled, change nothing; else each of these sums is one observation.
 
     `points`: the inputs of the sample, in that order.
     """
     labels, share, w = to_numpy(y), to_numpy(sample.share), to_numpy(sample.weights).astype(float)
     p = len(w)
     mean = np.bincount(sample.group, weights=labels * share, minlength=p)
-    n, within = p, 0.0
-    if len(labels) > p:
-        n = np.unique(np.stack([sample.group.astype(float), labels]), axis=1).shape[1]
-        scaled = share * w[sample.group] * (n / w.sum())
-        within = float(scaled @ (labels - mean[sample.group]) ** 2)
+    weight = share * w[sample.group]
+    pair = np.unique(np.stack([sample.group.astype(float), labels]), axis=1, return_inverse=True)[1].reshape(-1)
+    sums = np.bincount(pair, weights=weight)
+    counts = sums / sums.min()
+    n = int(np.round(counts).sum()) if np.all(np.abs(counts - np.round(counts)) < COUNTED * counts) else len(sums)
+    within = float(weight @ (labels - mean[sample.group]) ** 2) * (n / w.sum()) if len(labels) > p else 0.0
     return Labels(points, w[order] * (n / w.sum()), mean[order], within, n, intercept)
 
 

@@ -22,7 +22,7 @@ members and their disagreement D(x) = sum_k w_k (g_k(x) - g(x))^2,
 
 v_k the variance that member k states (or its held-out error), and c such that held-out residuals agree in the mean.
 
-`with_trees` is for who fits a kernel ridge: where boosted trees err no more than it on rows held out, a mixture of both.
+`with_trees` is for who fits a kernel ridge: a mixture with boosted trees, for outputs whose held-out errors it clearly lessens.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lawful._array import to_numpy
@@ -56,8 +57,9 @@ SHARPNESS = 1.5
 POOLED = 60  # rows' worth of what all outputs say together
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
-PROMISING = 1.2  # squared error of a first look at trees, relative to that of the kernel ridge: benchmarks/public_tables.py
+PROMISING = 1.1  # squared error of a first look at trees, relative to that of the kernel ridge: benchmarks/public_tables.py
 LEAST = 100  # rows of an output for such a look
+BETTER = 0.01  # of the squared error: what a mixture with trees must gain to take the place of the ridge alone
 Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
 
 
@@ -155,8 +157,8 @@ class Portfolio(RegressorMixin, Surrogate):
         self.names_, members = self._members()
         return self._mixed(tasks, members, judge)
 
-    def _mixed(self, tasks: Tasks, members: list[Surrogate], judge: Judge | None = None) -> Self:
-        """The mixture of these members, of which some may be fitted already."""
+    def _mixed(self, tasks: Tasks, members: list[Surrogate], judge: Judge | None = None, sure: bool = False) -> Self:
+        """The mixture of these members, of which some may be fitted already; `sure`: the first one alone unless others help."""
         given = tasks.inputs_of(self)
         plain = tasks.frame is None and not np.isnan(to_numpy(tasks.X)).any()
         self.encoder_ = None if plain else Numbers().fit(rows_of(given, tasks.seen))
@@ -171,6 +173,11 @@ class Portfolio(RegressorMixin, Surrogate):
         self.weights_ = stack(errors)
         if judge is not None and folds:
             self.weights_ = self._judged(judge, labels, folds, P)
+        for t, (e, share) in enumerate(errors if sure else []):
+            gain = e[:, 0] ** 2 - (e @ self.weights_[t]) ** 2
+            mean = share @ gain
+            if mean < max(BETTER * (share @ e[:, 0] ** 2), np.sqrt((share**2) @ (gain - mean) ** 2)):
+                self.weights_[t] = np.eye(len(members))[0]
         used = [bool(column.any()) for column in self.weights_.T]
         self.members_ = [
             None if not use else m if m.fitted else m.fit_tasks(self._seen_by(m, tasks)) for m, use in zip(members, used)
@@ -250,11 +257,11 @@ class Portfolio(RegressorMixin, Surrogate):
     def _calibrate(self, labels: Tasks, folds: list[Fold], P: np.ndarray) -> None:
         """Residuals of mixtures found on the other folds, and how much they exceed what members state."""
         chosen, honest = self.weights_, np.full(P.shape[:2], np.nan)
-        single = bool((chosen.max(axis=1) == 1).all())
+        alone = chosen.max(axis=1) == 1
         for _, test in folds:
             others = P.copy()
             others[test] = np.nan
-            table = chosen if single else stack(errors_of(labels, others))
+            table = chosen if alone.all() else np.where(alone[:, None], chosen, stack(errors_of(labels, others)))
             honest[test] = mixed(P[test], table)
         self._residuals = residuals_of(labels, honest)
         self._error = np.array([np.average(r**2, weights=w) for r, w in zip(self._residuals, labels.weights)])
@@ -301,6 +308,13 @@ class Portfolio(RegressorMixin, Surrogate):
         """(m, T) in units of the held-out error."""
         return np.where(self._error > 0, self.std(X) ** 2 / np.where(self._error > 0, self._error, 1.0), 1.0)
 
+    @available_if(lambda self: any(hasattr(member, "noise_share") for member in getattr(self, "members_", [])))
+    def noise_share(self) -> np.ndarray:
+        """(T,) in [0, 1]: the share of noise in the held-out error, by the first member that knows the noise."""
+        k = next(k for k, member in enumerate(self.members_) if hasattr(member, "noise_share"))
+        noise = self.members_[k].noise_share() * self.held_out_mse_[:, k]  # type: ignore[union-attr]
+        return np.clip(np.where(self._error > 0, noise / np.where(self._error > 0, self._error, 1.0), 1.0), 0.0, 1.0)
+
     def residuals(self) -> list[np.ndarray]:
         """Held-out residuals of y, one array per task."""
         check_is_fitted(self, "weights_")
@@ -331,7 +345,8 @@ class Portfolio(RegressorMixin, Surrogate):
 
 
 def with_trees(ridge: KernelRidge, tasks: Tasks) -> Surrogate:
-    """A fitted kernel ridge; or, where a first look at boosted trees promises something, its mixture with them."""
+    """A fitted kernel ridge; or its mixture with boosted trees, where a first look at these promises something and they clearly
+    help."""
     X = to_numpy(tasks.X)
     for y, rows, w, left in zip(tasks.y, tasks.rows, tasks.weights, ridge.residuals()):
         y, w, left = (to_numpy(v) for v in (y, w, left))
@@ -342,7 +357,7 @@ def with_trees(ridge: KernelRidge, tasks: Tasks) -> Surrogate:
     mixture = Portfolio()
     mixture.raw = False  # inputs are read, and refused, as the ridge's
     mixture.names_, (_, trees) = mixture._members()
-    mixture._mixed(tasks, [ridge, trees])
+    mixture._mixed(tasks, [ridge, trees], sure=True)
     return mixture if mixture.weights_[:, 1].any() else ridge
 
 

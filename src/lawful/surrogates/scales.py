@@ -14,6 +14,7 @@ from lawful.kernels import Kernel, Stationary
 from lawful.surrogates.exact import Factor, Sample
 from lawful.surrogates.tuning import Problem, best_lam, input_scales, tune_scales
 
+SPANNED = 8.0  # standard deviations that an input spans at most: benchmarks/public_tables.py
 DIGITS = 2.0**-36  # 1e-11: more than labels have
 TUNED_TASKS = 32  # so many tasks are plenty to choose length scales that all of them share
 # Length scales of its own for each of so many tasks, if it has so many rows per input (and so many times that for a single
@@ -70,13 +71,15 @@ def tuned_kernels(
 
 
 def input_units(X: Array, samples: list[Sample]) -> np.ndarray:
-    """Standard deviations of the inputs on the rows that tasks have seen."""
+    """Standard deviations of the inputs on the rows that tasks have seen, or an eighth of what they span where that is more:
+    an indicator of a few rows would stand so many standard deviations from the others that nothing is shared with them."""
     total = np.zeros(X.shape[0])
     for sample in samples:
         weights = sample.share * sample.spread(sample.weights)
         np.add.at(total, sample.points[sample.group], to_numpy(weights))
     seen = total > 0
-    return input_scales(to_numpy(X)[seen], total[seen])
+    X = to_numpy(X)[seen]
+    return np.maximum(input_scales(X, total[seen]), np.ptp(X, axis=0) / SPANNED)
 
 
 def own_scales(scales: str, samples: list[Sample], d: int, T: int) -> bool:

@@ -15,7 +15,6 @@ scattered, the tasks with the same rows are a cell: a Gram matrix for each, from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -231,11 +230,3 @@ def places_of(tasks: Tasks) -> list[np.ndarray]:
             made[key][rows] = np.arange(len(rows))
         out.append(made[key])
     return out
-
-
-def weight_columns(tasks: Tasks, rows: Any) -> Iterator[np.ndarray]:
-    """For each task its weights on these rows, 0 where it was not observed."""
-    for r, w in zip(tasks.rows, tasks.weights):
-        table = np.zeros(tasks.n_rows)
-        table[to_numpy(r)] = to_numpy(w)
-        yield table[rows]

@@ -37,7 +37,7 @@ def predictions(trial: Trial, laws: dict[str, Any], X: np.ndarray, clock: Clock)
     found: dict[str, Any] = {}
     for law, C in laws.items():
         with clock("STL, default" if not found else "NL-MTL, default"):  # the first fit is also that of STL
-            model = ConstrainedRegressor(C).fit(trial.X, trial.Y)
+            model = ConstrainedRegressor(C, surrogate=KernelRidge()).fit(trial.X, trial.Y)
             F = model.objective(X)
         found.setdefault("STL", F.center)
         with clock("NL-MTL, default"):
