@@ -32,6 +32,7 @@ from lawful.surrogates.averaging import (
 from lawful.surrogates.evidence import Labels, noise_path, vertex
 from lawful.surrogates.exact import Sample
 from lawful.surrogates.geometry import Room, geometry
+from lawful.surrogates.samples import observations
 from lawful.surrogates.scales import DIGITS, OWN_TASKS, informative, input_units
 from lawful.surrogates.scoring import HIGHEST, LOWEST, noise_prior
 from lawful.surrogates.tuning import round_digits
@@ -42,7 +43,6 @@ TOGETHER = 4e7  # the sum of n_t^3 on which tasks find length scales to share; e
 MOST_TUNED = 16  # tasks that search for themselves; of more, the others start from what these found
 GRID = np.arange(LOWEST, HIGHEST, 1.0)
 NOISE_PRIOR = np.array([noise_prior(g) for g in GRID])
-COUNTED = 1e-6  # relative: how near to a multiple of the least weight others are where weights are counts
 SPARSE = 10  # rows per input below which a task looks at the others
 
 
@@ -172,10 +172,7 @@ def _default_lam(lam: np.ndarray | None, samples: list[Sample], t: int) -> float
 
 
 def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool, order: Any = slice(None)) -> Labels:
-    """What evidence sees of a task: as many observations as there are rows, if their weights are counts.
-
-    Weights of rows equal in input and label are added. Where all of these are multiples of the least, that is one observation,
-    so that rows copied as a whole, or weights doubled, change nothing; else each of these sums is one observation.
+    """What evidence sees of a task: labels averaged over equal inputs, and how many observations they are (`observations`).
 
     `points`: the inputs of the sample, in that order.
     """
@@ -183,10 +180,7 @@ def task_labels(points: np.ndarray, sample: Sample, y: Array, intercept: bool, o
     p = len(w)
     mean = np.bincount(sample.group, weights=labels * share, minlength=p)
     weight = share * w[sample.group]
-    pair = np.unique(np.stack([sample.group.astype(float), labels]), axis=1, return_inverse=True)[1].reshape(-1)
-    sums = np.bincount(pair, weights=weight)
-    counts = sums / sums.min()
-    n = int(np.round(counts).sum()) if np.all(np.abs(counts - np.round(counts)) < COUNTED * counts) else len(sums)
+    n = observations(sample.group, labels, weight)
     within = float(weight @ (labels - mean[sample.group]) ** 2) * (n / w.sum()) if len(labels) > p else 0.0
     return Labels(points, w[order] * (n / w.sum()), mean[order], within, n, intercept)
 

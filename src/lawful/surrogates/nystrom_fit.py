@@ -22,6 +22,7 @@ from lawful.surrogates.centres import centers_of, numpy_rows, tuned
 from lawful.surrogates.engine import Engine, Solution, merged
 from lawful.surrogates.intercepts import without_base
 from lawful.surrogates.normal import Normal
+from lawful.surrogates.samples import observations
 from lawful.surrogates.scales import is_auto
 from lawful.surrogates.statistics import Statistics
 from lawful.tasks import Tasks
@@ -111,11 +112,12 @@ class NystromFit:
 
     @staticmethod
     def _count(tasks: Tasks, t: int) -> int:
-        """How many observations a task has: where rows are few, equal ones count once, as weight 2 is a row repeated twice."""
+        """How many observations a task has: where rows are few, weight 2 is a row repeated twice."""
         rows = to_numpy(tasks.rows[t])
         if len(rows) >= ENOUGH:
             return len(rows)
-        return len(np.unique(np.concatenate([numpy_rows(tasks.X, rows), to_numpy(tasks.y[t])[:, None]], axis=1), axis=0))
+        group = np.unique(numpy_rows(tasks.X, rows), axis=0, return_inverse=True)[1].reshape(-1)
+        return observations(group, to_numpy(tasks.y[t]), to_numpy(tasks.weights[t]))
 
     def _sums(self, tasks: Tasks, rows: np.ndarray | None, what: str) -> Statistics:
         if rows is None and tasks.elsewhere is not None:

@@ -57,9 +57,9 @@ SHARPNESS = 1.5
 POOLED = 60  # rows' worth of what all outputs say together
 LARGEST = 1e4  # ratio of a member's squared error to the best one's that is still told apart
 NEGLIGIBLE = 0.02  # smaller weights are not worth a fit
-PROMISING = 1.1  # squared error of a first look at trees, relative to that of the kernel ridge: benchmarks/public_tables.py
-LEAST = 100  # rows of an output for such a look
-BETTER = 0.01  # of the squared error: what a mixture with trees must gain to take the place of the ridge alone
+PROMISING = 1.5  # squared error of a first look at trees, relative to that of the kernel ridge: benchmarks/public_tables.py
+LEAST = 150  # rows of an output for such a look
+BETTER, SURE = 0.01, 0.5  # of the squared error, and standard errors: what a mixture must gain to take the place of the ridge
 Judge = Callable[[list[Fold], np.ndarray, list[np.ndarray]], np.ndarray]
 
 
@@ -176,7 +176,7 @@ class Portfolio(RegressorMixin, Surrogate):
         for t, (e, share) in enumerate(errors if sure else []):
             gain = e[:, 0] ** 2 - (e @ self.weights_[t]) ** 2
             mean = share @ gain
-            if mean < max(BETTER * (share @ e[:, 0] ** 2), np.sqrt((share**2) @ (gain - mean) ** 2)):
+            if mean < max(BETTER * (share @ e[:, 0] ** 2), SURE * np.sqrt((share**2) @ (gain - mean) ** 2)):
                 self.weights_[t] = np.eye(len(members))[0]
         used = [bool(column.any()) for column in self.weights_.T]
         self.members_ = [

@@ -10,8 +10,9 @@ from lawful._array import Array, array_namespace, device_of, is_numpy_namespace,
 from lawful._memory import require_memory
 from lawful.kernels import Kernel, Precomputed
 
-__all__ = ["Sample", "distinct", "require_room"]
+__all__ = ["Sample", "distinct", "observations", "require_room"]
 
+COUNTED = 1e-6  # relative: how near to multiples of the least weight others are where weights are counts
 COPIES = 1.2  # of the kernel matrix that its factorisation in place needs
 
 
@@ -61,3 +62,19 @@ def require_room(samples: list[Sample], kernel: Kernel) -> None:
         f"the kernel matrix of {p} inputs",
         "NystromRidge() needs no such matrix and learns from any number of rows; or fit on fewer",
     )
+
+
+def observations(group: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> int:
+    """How many observations rows are, with inputs `group`, so that rows copied as a whole, or weights doubled, change nothing.
+
+    Rows equal in input and label are copies, and count once; unless labels have few values and differ at some inputs, as those
+    of independent observations do. Then the least weight is one observation, if all others are multiples of it.
+    """
+    pairs, pair = np.unique(np.stack([group.astype(float), labels]), axis=1, return_inverse=True)
+    sums = np.bincount(pair.reshape(-1), weights=weights)
+    n, inputs = len(sums), len(np.unique(pairs[0]))
+    if n == inputs or 2 * len(np.unique(pairs[1])) > n:
+        return n
+    counts = sums / sums.min()
+    whole = np.round(counts)
+    return int(whole.sum()) if np.all(np.abs(counts - whole) < COUNTED * counts) else n
