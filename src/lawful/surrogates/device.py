@@ -21,9 +21,14 @@ def device_of_choice(device: Any, given: Any) -> Any:
         return given
     if str(device) == "cpu":
         return None
-    import torch
+    try:
+        import torch
 
-    found = torch.device(device)
+        found = torch.device(device)
+    except ImportError as error:
+        raise ImportError(f"KernelRidge(device={device!r}) needs torch; install it, or give device='cpu'") from error
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"KernelRidge(device={device!r}) will not do; give 'auto', 'cpu', 'cuda' or 'cuda:1'") from error
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"KernelRidge(device={device!r}): torch sees no such device here; device='auto' would do")
     return found

@@ -180,7 +180,8 @@ class KernelRidge(RegressorMixin, Surrogate):
         exact = affordable([samples[g[0]].points.shape[0] for g, *_ in groups], is_numpy_namespace(xp))
         if not is_numpy_namespace(xp):
             return [fit(group) for group in groups]
-        room = int(available_memory() // (8.0 * COPIES * self.n_rows_**2)) if exact else 1
+        alone = not exact or (self.n_rows_ > LARGE and not (self._auto and self._tunes and self.tune == "evidence"))
+        room = 1 if alone else int(available_memory() // (8.0 * COPIES * self.n_rows_**2))  # eigenvectors need far more
         threads = min(n_threads(None), len(groups), max(room, 1))
         with blas_threads(1 if threads > 1 or self.n_rows_ <= LARGE else None):
             return on_threads(fit, groups, threads)
